@@ -1,0 +1,1 @@
+"""Kafka topics to S3 objects, exactly once, on Spark."""
