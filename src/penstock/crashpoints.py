@@ -1,0 +1,56 @@
+"""Named points at which a test can end the whole sink as SIGKILL would.
+
+Set `PENSTOCK_CRASH_AT=<point>[#<n>]` to die at the n-th time (default first) that any process of the sink reaches the
+point. The process that dies is the one that `arm` named: the driver, from wherever the point is reached.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Literal, get_args
+
+Point = Literal[
+    "takeover.appended",
+    "config.appended",
+    "plan.made",
+    "intent.appended",
+    "job.started",
+    "object.before",
+    "object.after",
+    "part.after",
+    "complete.before",
+    "job.done",
+    "commit.appended",
+    "mirror.done",
+    "checkpoint.written",
+]
+
+POINTS: tuple[Point, ...] = get_args(Point)
+_SPEC = "PENSTOCK_CRASH_AT"
+_VICTIM = "PENSTOCK_CRASH_PID"
+_seen: dict[str, int] = {}
+
+
+def arm() -> None:
+    """Name this process as the one that dies; the driver calls it before it starts Spark."""
+    if _SPEC in os.environ:
+        os.environ[_VICTIM] = str(os.getpid())
+
+
+def reach(point: Point) -> None:
+    """Die here if a test asked for it; otherwise nothing."""
+    spec = os.environ.get(_SPEC)
+    if spec is None:
+        return
+    name, _, count = spec.partition("#")
+    if name != point:
+        return
+    _seen[point] = _seen.get(point, 0) + 1
+    if _seen[point] < int(count or 1):
+        return
+    victim = int(os.environ.get(_VICTIM, os.getpid()))
+    os.kill(victim, signal.SIGKILL)
+    while victim != os.getpid():  # nothing after this point may still happen in a worker
+        time.sleep(1)

@@ -1,0 +1,61 @@
+"""Object keys: the only place that renders and parses them.
+
+`<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset><extension>` (seed 001, "S3 Object
+Names"; reference s3-sink-connector 2.4). The start offset is that of the first record in this object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How keys are put together: `topics.dir`, the two delimiters, the width of the offset, the format's extension."""
+
+    topics_dir: str = "topics"
+    directory_delim: str = "/"
+    file_delim: str = "+"
+    pad_width: int = 10
+    extension: str = ".bin"
+
+    def prefix(self, topic: str) -> str:
+        """What every key of a topic begins with; an empty `topics.dir` drops its segment and delimiter."""
+        root = f"{self.topics_dir}{self.directory_delim}" if self.topics_dir else ""
+        return f"{root}{topic}{self.directory_delim}"
+
+    def key(self, tp: TopicPartition, encoded_partition: str, start: int) -> str:
+        """The key of the object of `encoded_partition` whose first record is at `start`."""
+        name = self.file_delim.join((tp.topic, str(tp.partition), f"{start:0{self.pad_width}d}"))
+        return f"{self.prefix(tp.topic)}{encoded_partition}{self.directory_delim}{name}{self.extension}"
+
+    def parse(self, key: str) -> ParsedKey | None:
+        """The parts of a key that `key` rendered, or None when it is none of this layout's.
+
+        The encoded partition may hold delimiters itself, and so may the topic hold the file delimiter: the file name is
+        read from its end and must agree with the directory.
+        """
+        directory, _, name = key.rpartition(self.directory_delim)
+        if not name.endswith(self.extension):
+            return None
+        stem = name[: len(name) - len(self.extension)]
+        parts = stem.rsplit(self.file_delim, 2)
+        if len(parts) != 3 or not (parts[1].isdecimal() and parts[2].isdecimal()):  # noqa: PLR2004 - topic, partition, offset
+            return None
+        topic, partition, start = parts[0], int(parts[1]), int(parts[2])
+        prefix = self.prefix(topic)
+        if not f"{directory}{self.directory_delim}".startswith(prefix):
+            return None
+        parsed = ParsedKey(TopicPartition(topic, partition), directory[len(prefix) :], start)
+        return parsed if self.key(parsed.tp, parsed.encoded_partition, start) == key else None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedKey:
+    """What a key says: which object of which topic-partition."""
+
+    tp: TopicPartition
+    encoded_partition: str
+    start: int
