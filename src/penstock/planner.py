@@ -1,8 +1,8 @@
 """Which ranges are worth reading now: pure, and only ever a matter of cost.
 
 Where cuts fall is the cutter's business; a plan that reads too much or too little changes no object. Reading an
-unfinished tail again is bounded: a tail that held no cut is read again only when the next cut by count may be in it,
-or, where a schema change could close files too, when it has doubled.
+unfinished tail again is bounded: a tail that held no cut is read again only when the next cut by count is probably in
+it, or, where a schema change could close files too, when it has doubled.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def plan(
 ) -> Plan:
     """The ranges to read, in the order of their topic-partitions; empty when nothing is worth it.
 
-    `thorough`: read every tail that was not looked at yet, whatever it costs. `forced`: read every tail and close it at
-    its end.
+    `thorough`: read whatever could close a file, even if it probably does not. `forced`: read every tail and close it
+    at its end.
     """
     ranges = []
     for tp in sorted(positions.keys() & ends.keys()):
@@ -78,21 +78,37 @@ def _bound(look: Look, end: int, rules: Rules, *, thorough: bool) -> int | None:
     if unread <= 0:
         return None
     missing = rules.flush_size - look.records
-    if unread >= missing:
-        return min(_whole_files(look, end, missing, rules), end)
+    wanted = _wanted(look, missing)
+    if unread >= (missing if thorough else wanted):
+        return min(_whole_files(look, end, wanted, rules), end)
     seen = look.looked_to - look.position
     if rules.content_cuts and (thorough or unread >= seen):
         return end
     return None
 
 
-def _whole_files(look: Look, end: int, missing: int, rules: Rules) -> int:
+def _wanted(look: Look, missing: int) -> int:
+    """How many more offsets probably hold `missing` records, going by what the look found.
+
+    Offsets without a visible record (compaction, transactions) also slow down further looks, so that a tail to which
+    only such offsets are added is not read again for each of them.
+    """
+    seen = look.looked_to - look.position
+    gaps = seen - look.records
+    if gaps == 0:
+        return missing
+    if look.records == 0:
+        return max(missing, seen)
+    return max(-(-missing * seen // look.records), gaps // 4)
+
+
+def _whole_files(look: Look, end: int, wanted: int, rules: Rules) -> int:
     """The last offset at which a file would be full if every offset held a record, within what one cycle takes.
 
-    A range that held fewer records than offsets at least doubles, so that sparse offsets cost no more than twice.
+    A tail that was looked at in vain is at least doubled, so that sparse offsets cost a bounded number of looks.
     """
-    first = look.looked_to + missing
-    more = min((end - first) // rules.flush_size, rules.max_files - 1) * rules.flush_size
+    first = look.looked_to + wanted
+    more = min(max(end - first, 0) // rules.flush_size, rules.max_files - 1) * rules.flush_size
     most = max(rules.max_offsets // rules.flush_size * rules.flush_size, rules.flush_size)
     full = min(first + more, max(look.position + most, first))
     doubled = look.position + 2 * (look.looked_to - look.position)
