@@ -147,12 +147,12 @@ class Commit:
 class Fault:
     """Why a topic-partition stopped before the end of its range, in one sentence for people.
 
-    `kind`: `data` (a record: stays until it or the configuration is mended), `store`, `kafka`, `registry` (may pass
-    by itself).
+    `passing`: an outage that may end by itself. Otherwise it stays until a record, the configuration or a foreign object
+    is mended.
     """
 
-    kind: Literal["data", "store", "kafka", "registry"]
     message: str
+    passing: bool
     offset: int | None = None
 
 

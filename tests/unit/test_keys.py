@@ -9,8 +9,8 @@ QUICKSTART = Layout(extension=".avro")
 @pytest.mark.parametrize(
     ("layout", "tp", "encoded", "start", "key"),
     [
-        (QUICKSTART, TopicPartition("s3_topic", 0), "partition=0", 3, "topics/s3_topic/partition=0/s3_topic+0+0000000003.avro"),
-        (Layout("", extension=".json"), TopicPartition("t", 12), "partition=12", 0, "t/partition=12/t+12+0000000000.json"),
+        (QUICKSTART, TopicPartition("t", 0), "partition=0", 3, "topics/t/partition=0/t+0+0000000003.avro"),
+        (Layout("", extension=".json"), TopicPartition("t", 7), "partition=7", 0, "t/partition=7/t+7+0000000000.json"),
         (Layout("a/b", "/", "-", 3, ".bin"), TopicPartition("x", 1), "f=a/g=b", 12345, "a/b/x/f=a/g=b/x-1-12345.bin"),
         (Layout("d", "|", "_", 1, ".avro"), TopicPartition("p.q", 0), "year=2015", 7, "d|p.q|year=2015|p.q_0_7.avro"),
     ],

@@ -1,0 +1,192 @@
+"""The cycle: look at Kafka's log ends, plan, record the plan, run it as a Spark job, commit what it wrote.
+
+The driver never touches a record. Everything it knows about progress is the head of the state log; what it keeps in
+memory (looks, faults) only saves work.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from penstock import planner
+from penstock.crashpoints import reach
+from penstock.model import Plan, TopicPartition
+from penstock.planner import Look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from penstock.config import SinkConfig
+    from penstock.model import Commit, Fault, PlannedRange, Receipt
+    from penstock.statelog import Head
+
+_log = logging.getLogger("penstock.engine")
+
+
+class Log(Protocol):
+    """What the engine needs of the state log."""
+
+    @property
+    def head(self) -> Head:
+        """Where every topic-partition stands, and the intent that is still open."""
+        ...
+
+    def append(
+        self,
+        *,
+        intent: Plan | None = None,
+        commits: Sequence[Commit] = (),
+        config: Mapping[str, str] | None = None,
+        closes: int | None = None,
+    ) -> Head:
+        """Append one entry. Raises `TakenOverError` when another instance holds the log now."""
+        ...
+
+
+class Ends(Protocol):
+    """What the engine asks Kafka for."""
+
+    def log_ends(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset behind the last record that may be read."""
+        ...
+
+    def mirror(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Show the positions to lag tools, as the group's committed offsets."""
+        ...
+
+
+class Job(Protocol):
+    """Runs a plan somewhere and reports one receipt per range."""
+
+    def __call__(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        """`config`: the one the plan was made with; `seq`: the entry that recorded the plan."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What one cycle did."""
+
+    plan: Plan
+    commits: tuple[Commit, ...]
+    faults: Mapping[TopicPartition, Fault]
+
+    @property
+    def passing(self) -> Fault | None:
+        """An outage that left part of the plan undone, if there was one."""
+        return next((fault for fault in self.faults.values() if fault.passing), None)
+
+
+@dataclass(slots=True)
+class Engine:
+    """One connector's cycles. `rules` and `config` are the current ones; an older plan is finished with its own."""
+
+    config: SinkConfig
+    rules: planner.Rules
+    group: str
+    log: Log
+    kafka: Ends
+    job: Job
+    clock_ms: Callable[[], int]
+    looks: dict[TopicPartition, Look] = field(default_factory=dict)
+    faults: dict[TopicPartition, Fault] = field(default_factory=dict)
+
+    def cycle(
+        self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
+    ) -> Cycle | None:
+        """Finish the open intent if there is one; else plan and run what is worth it. None when nothing was."""
+        open_intent = self.log.head.open_intent
+        if open_intent is not None:
+            seq, plan = open_intent
+            return self._run(_what_is_left(plan, self.log.head.positions), self._recorded_config(), seq)
+        plan = planner.plan(
+            self._healthy_positions(), ends, self.looks, self.rules, self.clock_ms(), thorough=thorough, forced=forced
+        )
+        reach("plan.made")
+        if not plan.ranges:
+            return None
+        head = self.log.append(intent=plan, config=self._changed_config())
+        reach("intent.appended")
+        return self._run(plan, self.config, head.seq)
+
+    def begin(self, positions: Mapping[TopicPartition, Commit]) -> None:
+        """Record the first positions of topic-partitions that the log does not know yet."""
+        self.log.append(commits=tuple(positions.values()))
+
+    def _run(self, plan: Plan, config: SinkConfig, seq: int) -> Cycle:
+        receipts = self.job(plan, config, seq) if plan.ranges else []
+        reach("job.done")
+        cycle = Cycle(
+            plan,
+            tuple(receipt.commit for receipt in receipts if _moves(receipt, self.log.head.positions)),
+            {receipt.commit.tp: receipt.fault for receipt in receipts if receipt.fault is not None},
+        )
+        closes = seq if cycle.passing is None else None
+        if cycle.commits or closes is not None:
+            self.log.append(commits=cycle.commits, closes=closes)
+            reach("commit.appended")
+        self._remember(receipts)
+        _report(cycle)
+        return cycle
+
+    def mirror(self, cycle: Cycle) -> None:
+        """Show a cycle's new positions to lag tools. Never read back, so a failure costs nothing but a stale lag."""
+        if cycle.commits:
+            self.kafka.mirror(self.group, {commit.tp: commit.position for commit in cycle.commits})
+            reach("mirror.done")
+
+    def _remember(self, receipts: Sequence[Receipt]) -> None:
+        for receipt in receipts:
+            tp = receipt.commit.tp
+            self.looks[tp] = Look(receipt.commit.position, receipt.looked_to, receipt.open_records)
+            if receipt.fault is None:
+                self.faults.pop(tp, None)
+            else:
+                self.faults[tp] = receipt.fault
+
+    def _healthy_positions(self) -> dict[TopicPartition, int]:
+        """Topic-partitions that are not stopped at something only a person can mend."""
+        return {
+            tp: position
+            for tp, position in self.log.head.positions.items()
+            if tp not in self.faults or self.faults[tp].passing
+        }
+
+    def _recorded_config(self) -> SinkConfig:
+        recorded = self.log.head.config
+        return self.config if recorded is None else self.config.with_shaping(recorded)
+
+    def _changed_config(self) -> dict[str, str] | None:
+        """What shapes files, if it is not what the log says already."""
+        shaping = self.config.shaping()
+        return None if shaping == self.log.head.config else shaping
+
+
+def _what_is_left(plan: Plan, positions: Mapping[TopicPartition, int]) -> Plan:
+    """The part of a plan that no commit covers yet."""
+    moved = (replace(r, start=max(r.start, positions.get(r.tp, r.start))) for r in plan.ranges)
+    return Plan(tuple(r for r in moved if r.start < r.end), plan.now_ms)
+
+
+def _moves(receipt: Receipt, positions: Mapping[TopicPartition, int]) -> bool:
+    return receipt.commit.position > positions.get(receipt.commit.tp, 0)
+
+
+def _report(cycle: Cycle) -> None:
+    planned: dict[TopicPartition, PlannedRange] = {r.tp: r for r in cycle.plan.ranges}
+    for commit in cycle.commits:
+        _log.info(
+            "cut.committed topic=%s partition=%d start=%d end=%d objects=%d records=%d bytes=%d",
+            commit.tp.topic,
+            commit.tp.partition,
+            planned[commit.tp].start,
+            commit.position,
+            len(commit.objects),
+            sum(o.records for o in commit.objects),
+            sum(o.size for o in commit.objects),
+        )
+    for tp, fault in cycle.faults.items():
+        level = logging.WARNING if fault.passing else logging.ERROR
+        _log.log(level, "partition.stopped topic=%s partition=%d reason=%s", tp.topic, tp.partition, fault.message)
