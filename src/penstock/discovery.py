@@ -1,0 +1,122 @@
+"""Which topic-partitions belong to a connector, and where new ones begin."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.errors import ConfigError, DataLossError
+from penstock.model import Commit, TopicPartition
+from penstock.positions import GroupPosition, Policy, first_positions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+
+class GroupOffset(Protocol):
+    """A committed offset with its metadata."""
+
+    @property
+    def offset(self) -> int:
+        """The next offset to read."""
+        ...
+
+    @property
+    def metadata(self) -> str:
+        """What was committed with it."""
+        ...
+
+
+class Metadata(Protocol):
+    """What discovery asks Kafka for; no records."""
+
+    def topics(self) -> dict[str, tuple[int, ...]]:
+        """Every topic that is not internal, with its partitions."""
+        ...
+
+    def log_starts(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that is still there."""
+        ...
+
+    def log_ends(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset behind the last record that may be read."""
+        ...
+
+    def committed(self, group: str, tps: Sequence[TopicPartition]) -> Mapping[TopicPartition, GroupOffset]:
+        """The group's offsets, where it has any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """`topics` or `topics.regex` (the whole name must match)."""
+
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+
+    def select(self, existing: Mapping[str, tuple[int, ...]]) -> frozenset[TopicPartition]:
+        """The topic-partitions that exist and are subscribed."""
+        names = (name for name in existing if self.covers(name))
+        return frozenset(TopicPartition(name, partition) for name in names for partition in existing[name])
+
+    def covers(self, topic: str) -> bool:
+        """Whether a topic of this name belongs to the connector."""
+        return topic in self.topics if self.regex is None else re.fullmatch(self.regex, topic) is not None
+
+    def missing(self, existing: Collection[str]) -> list[str]:
+        """Topics that were named and do not exist."""
+        return [name for name in self.topics if name not in existing]
+
+
+def check_topics(subscription: Subscription, existing: Collection[str], broker: str) -> None:
+    """Raise `ConfigError` if a topic that is named does not exist."""
+    if missing := subscription.missing(existing):
+        problems = [
+            f"topics: there is no topic `{name}` at {broker}; create it, or correct the property `topics`"
+            for name in missing
+        ]
+        raise ConfigError(problems)
+
+
+def check_deleted(subscription: Subscription, known: Iterable[TopicPartition], existing: Collection[str]) -> None:
+    """Raise `DataLossError` if a topic that was being written is gone."""
+    gone = sorted({tp.topic for tp in known if tp.topic in subscription.topics and tp.topic not in existing})
+    if gone:
+        msg = (
+            f"topic `{gone[0]}` was deleted while it was being written; the objects committed so far stay; "
+            "take it out of `topics`, or create it again under a connector name of its own"
+        )
+        raise DataLossError(msg)
+
+
+def beginnings(
+    selected: Collection[TopicPartition],
+    known: Mapping[TopicPartition, int],
+    kafka: Metadata,
+    policy: Policy,
+    mark: str,
+    *,
+    running: bool,
+) -> dict[TopicPartition, Commit]:
+    """The first positions of topic-partitions that the state log does not know, as commits without objects.
+
+    A new partition of a known topic, and whatever appears while the sink runs, begins at the log's start, whatever
+    `auto.offset.reset` says: nothing that is produced after the sink was started may be missed.
+    """
+    new = sorted(tp for tp in selected if tp not in known)
+    if not new:
+        return {}
+    topics = {tp.topic for tp in known}
+    grown = [tp for tp in new if running or tp.topic in topics]
+    fresh = [tp for tp in new if tp not in set(grown)]
+    starts = kafka.log_starts(new)
+    positions = {tp: starts[tp] for tp in grown}
+    if fresh:
+        group = {
+            tp: GroupPosition(found.offset, ours=found.metadata == mark)
+            for tp, found in kafka.committed(policy.group, fresh).items()
+        }
+        ends = kafka.log_ends(fresh)
+        positions |= first_positions(fresh, group, starts, ends, policy)
+    return {tp: Commit(tp, position) for tp, position in sorted(positions.items())}
