@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.statelog import Head
 
 _log = logging.getLogger("penstock.engine")
+_FAULT_RETRY_MS = 60_000
 
 
 class Log(Protocol):
@@ -92,6 +93,7 @@ class Engine:
     clock_ms: Callable[[], int]
     looks: dict[TopicPartition, Look] = field(default_factory=dict)
     faults: dict[TopicPartition, Fault] = field(default_factory=dict)
+    faults_tried_ms: int = 0
 
     def cycle(
         self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
@@ -137,6 +139,14 @@ class Engine:
             self.kafka.mirror(self.group, {commit.tp: commit.position for commit in cycle.commits})
             reach("mirror.done")
 
+    def retry_faults(self) -> None:
+        """Try topic-partitions that had to stop again, at most every `_FAULT_RETRY_MS`: the cause may be mended."""
+        now = self.clock_ms()
+        if now - self.faults_tried_ms >= _FAULT_RETRY_MS:
+            self.faults_tried_ms = now
+            self.looks = {tp: look for tp, look in self.looks.items() if tp not in self.faults}
+            self.faults = {}
+
     def _remember(self, receipts: Sequence[Receipt]) -> None:
         for receipt in receipts:
             tp = receipt.commit.tp
@@ -145,6 +155,7 @@ class Engine:
                 self.faults.pop(tp, None)
             else:
                 self.faults[tp] = receipt.fault
+                self.faults_tried_ms = self.clock_ms()
 
     def _healthy_positions(self) -> dict[TopicPartition, int]:
         """Topic-partitions that are not stopped at something only a person can mend."""

@@ -11,7 +11,8 @@ PenstockError                 every foreseeable failure; its text is the sentenc
 `- UnavailableError           an outside system does not answer or refuses; `transient` says whether waiting can help
    |- KafkaUnavailable
    |- StoreUnavailable
-   `- RegistryUnavailable
+   |- RegistryUnavailable
+   `- JobFailed
 """
 
 from __future__ import annotations
@@ -90,3 +91,7 @@ class StoreUnavailable(UnavailableError):  # noqa: N818
 
 class RegistryUnavailable(UnavailableError):  # noqa: N818
     """The Schema Registry does not answer, or refuses."""
+
+
+class JobFailed(UnavailableError):  # noqa: N818
+    """Spark could not finish a job; the same plan is run again."""

@@ -147,8 +147,8 @@ class Commit:
 class Fault:
     """Why a topic-partition stopped before the end of its range, in one sentence for people.
 
-    `passing`: an outage that may end by itself. Otherwise it stays until a record, the configuration or a foreign object
-    is mended.
+    `passing`: an outage that may end by itself. Otherwise it stays until a record, the configuration or a foreign
+    object is mended.
     """
 
     message: str

@@ -36,7 +36,7 @@ def session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
 
     `tasks`: how many Spark tasks are to run at once where `spark.master` does not say otherwise.
     """
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that a bad configuration need not wait
 
     active = SparkSession.getActiveSession()
     if active is not None:

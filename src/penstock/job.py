@@ -1,0 +1,98 @@
+"""The Spark job: a plan's ranges over tasks, each of them read -> convert -> cut -> encode -> upload.
+
+Only receipts come back to the driver (docs/decisions/0004-fused-job.md). A task may run twice, on any executor: uploads
+are create-only, and an object that this very plan wrote already is taken as it is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+
+from penstock.crashpoints import reach
+from penstock.errors import JobFailed
+from penstock.kafka.reader import RangeFault, read
+from penstock.pipeline import build
+from penstock.rangewriter import RangeWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from penstock.config import SinkConfig
+    from penstock.kafka.settings import KafkaSettings
+    from penstock.model import Plan, PlannedRange, Receipt
+
+
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Killed)\b.*:")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What every task of a job needs to know; pickled to the executors. `seq`: the entry that recorded the plan."""
+
+    config: SinkConfig
+    kafka: KafkaSettings
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJob:
+    """Runs plans on a Spark session, `tasks` at once."""
+
+    session: Callable[[], SparkSession]
+    kafka: KafkaSettings
+    tasks: int
+
+    def __call__(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        """One receipt per range of the plan.
+
+        Raises:
+            JobFailed: Spark gave up on it, for a reason of its own.
+        """
+        shares = split(plan.ranges, self.tasks)
+        run = partial(run_share, Spec(config, self.kafka, seq))
+        reach("job.started")
+        context = self.session().sparkContext
+        try:
+            receipts: list[Receipt] = context.parallelize(shares, len(shares)).flatMap(run).collect()
+        except (Py4JError, OSError) as error:
+            msg = f"the Spark job failed: {_cause(error)}"
+            raise JobFailed(msg) from error
+        return receipts
+
+
+def _cause(error: Exception) -> str:
+    """The line of a Spark failure that says what happened: the last one of the innermost Python traceback, if any."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if _EXCEPTION.match(line)]
+    return (named or lines or [repr(error)])[0][:300]
+
+
+def split(ranges: tuple[PlannedRange, ...], tasks: int) -> list[tuple[PlannedRange, ...]]:
+    """The ranges over at most `tasks` shares of about the same number of offsets, none of them empty."""
+    shares: list[list[PlannedRange]] = [[] for _ in range(min(tasks, len(ranges)))]
+    heap = [(0, index) for index in range(len(shares))]
+    for each in sorted(ranges, key=lambda r: (-r.offsets, r.tp)):
+        load, index = heapq.heappop(heap)
+        shares[index].append(each)
+        heapq.heappush(heap, (load + each.offsets, index))
+    return [tuple(share) for share in shares]
+
+
+def run_share(spec: Spec, share: tuple[PlannedRange, ...]) -> list[Receipt]:
+    """What one task does with its ranges."""
+    pipeline, options = build(spec.config, spec.kafka, spec.seq)
+    writers = {planned.tp: RangeWriter(planned, pipeline) for planned in share}
+    for item in read(share, options, pipeline.converter.gather):
+        if isinstance(item, RangeFault):
+            writers[item.tp].stop(item.error, item.offset)
+        else:
+            writers[item.tp].write(item)
+    return [writer.finish() for writer in writers.values()]

@@ -1,0 +1,99 @@
+"""Cycle after cycle: waits while something is away, looks again when there is nothing to do, stops in between."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.errors import JobFailed, UnavailableError
+from penstock.report import CycleSummary
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Mapping
+
+    from penstock.model import TopicPartition
+    from penstock.running import Running
+
+_log = logging.getLogger("penstock.sink")
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 30.0
+_JOB_ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Doubling pauses while something is away, each told in one line."""
+
+    stop: threading.Event
+    seconds: float = _FIRST_WAIT_SECONDS
+    failed_jobs: int = 0
+
+    def pause(self, reason: object) -> None:
+        """Wait, unless the run is stopped meanwhile."""
+        _log.warning("waiting seconds=%g reason=%s", self.seconds, reason)
+        self.stop.wait(self.seconds)
+        self.seconds = min(2 * self.seconds, _LONGEST_WAIT_SECONDS)
+
+    def over(self) -> None:
+        """Something worked again."""
+        self.seconds, self.failed_jobs = _FIRST_WAIT_SECONDS, 0
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One run. `goal`: the log ends that an `until_done` run goes up to, known with its first cycle."""
+
+    running: Running
+    stop: threading.Event
+    until_done: bool
+    committed: CycleSummary = field(default_factory=CycleSummary)
+    goal: Mapping[TopicPartition, int] | None = None
+
+    def step(self) -> bool:
+        """One cycle. Whether it did anything."""
+        self.running.discover()
+        if self.until_done and self.goal is None:
+            self.goal = self.running.ends()
+        ends = self.running.ends() if self.goal is None else self.goal
+        cycle = self.running.cycle(ends, thorough=self.until_done)
+        if cycle is None:
+            return False
+        self.committed = self.committed.plus(cycle)
+        if cycle.passing is not None:
+            raise UnavailableError(cycle.passing.message)
+        return True
+
+
+def keep_running(running: Running, stop: threading.Event, *, until_done: bool) -> CycleSummary:
+    """Run cycles until `stop` is set, or, with `until_done`, until nothing is left that can be closed now.
+
+    Raises:
+        TakenOverError: a newer instance runs.
+        JobFailed: Spark failed several times in a row.
+        PenstockError: what waiting cannot mend.
+    """
+    loop, waiting = _Loop(running, stop, until_done), _Waiting(stop)
+    while not stop.is_set():
+        try:
+            busy = loop.step()
+        except UnavailableError as error:
+            _raise_if_hopeless(error, waiting)
+            waiting.pause(error)
+            continue
+        waiting.over()
+        if not busy:
+            if until_done:
+                break
+            running.engine.retry_faults()
+            stop.wait(running.config.cycle_interval_ms / 1000)
+    return loop.committed
+
+
+def _raise_if_hopeless(error: UnavailableError, waiting: _Waiting) -> None:
+    if isinstance(error, JobFailed):
+        waiting.failed_jobs += 1
+        if waiting.failed_jobs >= _JOB_ATTEMPTS:
+            raise error
+    elif not error.transient:
+        raise error

@@ -1,0 +1,119 @@
+"""A connector that holds its state log: everything one process has open while it runs.
+
+Opening checks what can be checked before the first record: the bucket, conditional writes, the topics. Whoever opens
+takes over from an older instance.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.crashpoints import reach
+from penstock.discovery import Subscription, beginnings, check_deleted, check_topics
+from penstock.engine import Engine
+from penstock.errors import UnavailableError
+from penstock.kafka.cluster import MARK, Cluster
+from penstock.pipeline import content_cuts, open_log, open_store, state_url
+from penstock.planner import Rules
+from penstock.positions import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from penstock.config import SinkConfig
+    from penstock.engine import Cycle, Job
+    from penstock.kafka.settings import KafkaSettings
+    from penstock.model import TopicPartition
+
+_log = logging.getLogger("penstock.sink")
+_DISCOVERY_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Running:
+    """One connector's engine with its connections. Use it as a context manager; not from two threads at once."""
+
+    config: SinkConfig
+    engine: Engine
+    kafka: Cluster
+    subscription: Subscription
+    policy: Policy
+    last_objects: dict[TopicPartition, str] = field(default_factory=dict)
+    seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    _resources: ExitStack = field(default_factory=ExitStack)
+    _discovered: float | None = None
+
+    @classmethod
+    def open(cls, config: SinkConfig, settings: KafkaSettings, job: Job) -> Running:
+        """Check everything, take over the state log, and know where every topic-partition stands.
+
+        Raises:
+            PenstockError: the first thing that is not as it must be.
+        """
+        with ExitStack() as resources:
+            kafka = resources.enter_context(Cluster(settings))
+            subscription = Subscription(config.topics, config.topics_regex)
+            check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
+            store = open_store(config)
+            log = open_log(config, store)
+            reach("takeover.appended")
+            group = f"connect-{config.name}"
+            policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
+            rules = Rules(config.flush_size, content_cuts(config), max_offsets=config.cycle_max_records)
+            engine = Engine(config, rules, group, log, kafka, job, lambda: time.time_ns() // 1_000_000)
+            running = cls(config, engine, kafka, subscription, policy)
+            running.discover()
+            running._resources = resources.pop_all()
+            return running
+
+    def discover(self) -> None:
+        """Pick up new topics and partitions, and notice deleted topics; at most every few seconds."""
+        now = time.monotonic()
+        if self._discovered is not None and now - self._discovered < _DISCOVERY_SECONDS:
+            return
+        existing = self.kafka.topics()
+        positions = self.engine.log.head.positions
+        check_deleted(self.subscription, positions, existing)
+        running = self._discovered is not None
+        selected = self.subscription.select(existing)
+        new = beginnings(selected, positions, self.kafka, self.policy, MARK, running=running)
+        if new:
+            self.engine.begin(new)
+            for tp, commit in new.items():
+                _log.info("partition.found topic=%s partition=%d start=%d", tp.topic, tp.partition, commit.position)
+        self._discovered = now
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Kafka's log end of every topic-partition of this connector."""
+        tps = [tp for tp in self.engine.log.head.positions if self.subscription.covers(tp.topic)]
+        return self.kafka.log_ends(tps) if tps else {}
+
+    def cycle(
+        self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
+    ) -> Cycle | None:
+        """One cycle of the engine, then the mirror for lag tools, whose failure is only told."""
+        self.seen_ends = ends
+        cycle = self.engine.cycle(ends, thorough=thorough, forced=forced)
+        if cycle is None:
+            return None
+        for commit in cycle.commits:
+            if commit.objects:
+                self.last_objects[commit.tp] = commit.objects[-1].key
+        try:
+            self.engine.mirror(cycle)
+        except UnavailableError as error:
+            _log.warning("mirror.failed group=%s reason=%s", self.policy.group, error)
+        return cycle
+
+    def __enter__(self) -> Running:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()

@@ -1,0 +1,108 @@
+"""`penstock.Sink`: one connector, from its properties to its objects, in a process of yours.
+
+from penstock import Sink
+Sink.from_properties("etc/quickstart-s3.properties").run(until_done=True)
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING
+
+from penstock import crashpoints
+from penstock.job import SparkJob
+from penstock.loading import load
+from penstock.loop import keep_running
+from penstock.pipeline import check
+from penstock.report import CycleSummary, RunSummary, SinkStatus, run_summary, running_status, stored_status
+from penstock.running import Running
+from penstock.spark import session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from penstock.config import SinkConfig
+    from penstock.kafka.settings import KafkaSettings
+
+
+class Sink:
+    """One connector. Exactly-once: whatever ends this process, the next one goes on from what is in S3.
+
+    Two instances of one connector do not harm each other: the newer takes over, the older one raises `TakenOverError`.
+    """
+
+    def __init__(self, config: SinkConfig, kafka: KafkaSettings) -> None:
+        check(config)
+        self.config = config
+        self.kafka = kafka
+        self._running: Running | None = None
+
+    @classmethod
+    def from_properties(
+        cls,
+        connector: str | Path | Mapping[str, str],
+        worker: str | Path | Mapping[str, str] | None = None,
+        *,
+        directory: Path | None = None,
+    ) -> Sink:
+        """Read a connector's properties: a file (properties or Connect's JSON), or a mapping.
+
+        `worker`: where Kafka is; without one, the embedded stack in `directory` (default ~/.penstock) if it runs.
+
+        Raises:
+            ConfigError: every mistake at once.
+        """
+        return cls(*load(connector, worker, directory))
+
+    @property
+    def name(self) -> str:
+        """The connector's name."""
+        return self.config.name
+
+    def run(
+        self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
+    ) -> RunSummary:
+        """Move records until `stop` is set, or, with `until_done`, until all that can be closed now is committed.
+
+        What is away for a while (broker, store, registry) is waited for, with a line in the log. A topic-partition
+        that cannot go on is left where it stands and reported; the others go on.
+
+        Raises:
+            TakenOverError: a newer instance of this connector runs.
+            PenstockError: something is wrong from the start, or stays so.
+        """
+        stop = stop or threading.Event()
+        with self._open(spark) as running:
+            return run_summary(running, keep_running(running, stop, until_done=until_done))
+
+    def run_once(self, spark: SparkSession | None = None) -> CycleSummary:
+        """One cycle: what an earlier run left unfinished, or else what is worth writing now."""
+        with self._open(spark) as running:
+            cycle = running.cycle(running.ends(), thorough=True)
+            return CycleSummary() if cycle is None else CycleSummary().plus(cycle)
+
+    def flush(self, spark: SparkSession | None = None) -> CycleSummary:
+        """Close and commit everything that is in Kafka now, full or not."""
+        with self._open(spark) as running:
+            goal, done = running.ends(), CycleSummary()
+            while (cycle := running.cycle(goal, forced=True)) is not None:
+                done = done.plus(cycle)
+            return done
+
+    def status(self) -> SinkStatus:
+        """Positions, lag and errors; asks Kafka for the log ends, and S3 when this object does not run itself."""
+        running = self._running
+        if running is not None:
+            return running_status(self.name, running)
+        return stored_status(self.config, self.kafka)
+
+    def _open(self, spark: SparkSession | None) -> Running:
+        crashpoints.arm()
+        get = functools.cache(lambda: spark or session(self.config.tasks_max, self.config.spark))
+        running = Running.open(self.config, self.kafka, SparkJob(get, self.kafka, self.config.tasks_max))
+        self._running = running
+        return running
