@@ -13,7 +13,6 @@ from typing import Literal, get_args
 
 Point = Literal[
     "takeover.appended",
-    "config.appended",
     "plan.made",
     "intent.appended",
     "job.started",

@@ -1,0 +1,91 @@
+"""SIGKILL between any two steps of a cycle: afterwards the same three objects, each record once."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import fastavro
+import pytest
+
+from penstock.crashpoints import POINTS
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+
+SCHEMA = '{"type":"record","name":"myrecord","fields":[{"name":"f1","type":"string"}]}'
+NEVER_IN_THREE_SMALL_OBJECTS = {"part.after", "complete.before"}
+PENSTOCK = str(Path(sys.executable).with_name("penstock"))
+
+
+@pytest.fixture(scope="module")
+def quickstart(stack, tmp_path_factory, registry_topic):
+    """A topic with the quickstart's nine records, and a way to write a connector's file for it."""
+    directory = tmp_path_factory.mktemp("crash")
+    topic = registry_topic(SCHEMA, [{"f1": f"value{n}"} for n in range(1, 10)])
+
+    def connector(bucket: str, **extra: str) -> Path:
+        info = stack.as_json()
+        properties = {
+            "name": f"crash-{bucket}",
+            "connector.class": "io.confluent.connect.s3.S3SinkConnector",
+            "topics": topic,
+            "flush.size": "3",
+            "s3.bucket.name": bucket,
+            "storage.class": "io.confluent.connect.s3.storage.S3Storage",
+            "format.class": "io.confluent.connect.s3.format.avro.AvroFormat",
+            "value.converter": "avro",
+            "value.converter.schema.registry.url": info["schema.registry.url"],
+            **{name: info[name] for name in ("s3.region", "store.url", "aws.access.key.id", "aws.secret.access.key")},
+            **extra,
+        }
+        file = directory / f"{bucket}.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        return file
+
+    worker = directory / "worker.properties"
+    worker.write_text(f"bootstrap.servers={stack.bootstrap_servers}\n")
+    return topic, worker, connector
+
+
+def run(worker, connector, crash_at=None):
+    environment = dict(os.environ)
+    if crash_at is not None:
+        environment["PENSTOCK_CRASH_AT"] = crash_at
+    command = [PENSTOCK, "run", str(worker), str(connector), "--until-done"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def objects(s3, bucket):
+    listed = s3.list_objects_v2(Bucket=bucket, Prefix="topics/").get("Contents", [])
+    return {
+        each["Key"]: [
+            r["f1"] for r in fastavro.reader(io.BytesIO(s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()))
+        ]
+        for each in listed
+    }
+
+
+@pytest.mark.parametrize("point", [p for p in POINTS if p not in NEVER_IN_THREE_SMALL_OBJECTS])
+def test_killed_at_a_point_the_next_run_leaves_the_same_three_objects(quickstart, s3, bucket, point):
+    topic, worker, connector = quickstart
+    file = connector(bucket, **{"checkpoint.interval.entries": "1"})
+    killed = run(worker, file, crash_at=point)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = run(worker, file)
+    assert again.returncode == 0, again.stderr
+    prefix = f"topics/{topic}/partition=0/{topic}+0+"
+    assert objects(s3, bucket) == {
+        f"{prefix}{start:010d}.avro": [f"value{n}" for n in range(start + 1, start + 4)] for start in (0, 3, 6)
+    }
+
+
+@pytest.mark.parametrize("point", ["intent.appended", "object.after", "job.done"])
+def test_a_changed_flush_size_after_a_crash_duplicates_nothing(quickstart, s3, bucket, point):
+    _, worker, connector = quickstart
+    assert run(worker, connector(bucket), crash_at=point).returncode == -signal.SIGKILL
+    again = run(worker, connector(bucket, **{"flush.size": "2"}))
+    assert again.returncode == 0, again.stderr
+    found = objects(s3, bucket)
+    assert sorted(value for values in found.values() for value in values) == [f"value{n}" for n in range(1, 10)]
