@@ -1,0 +1,100 @@
+"""Servers for every test: one embedded stack per session, started by the first test that asks for it."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import TYPE_CHECKING, Protocol
+
+import boto3
+import pytest
+from botocore.config import Config
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from penstock.dev import stack as dev_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mypy_boto3_s3 import S3Client
+
+    from penstock.dev.settings import StackInfo
+
+    class MakeTopic(Protocol):
+        """Creates a topic with a name of its own, and returns the name once the broker serves it."""
+
+        def __call__(self, partitions: int = 1, **config: str) -> str: ...
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StackInfo]:
+    """Broker, s3proxy and Schema Registry; shared, so every test makes topics, buckets and subjects of its own."""
+    yield from _running(tmp_path_factory, "s3proxy")
+
+
+@pytest.fixture(scope="session")
+def moto_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StackInfo]:
+    """The same with moto as the S3 server, for what has to hold on another one too."""
+    yield from _running(tmp_path_factory, "moto")
+
+
+@pytest.fixture(scope="session")
+def s3(stack: StackInfo) -> S3Client:
+    """A client with the stack's credentials."""
+    return s3_client(stack)
+
+
+@pytest.fixture
+def bucket(s3: S3Client, stack: StackInfo) -> str:
+    """A fresh bucket."""
+    name = f"bucket-{next(_numbers)}-{uuid.uuid4().hex[:8]}"
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": stack.region})
+    return name
+
+
+@pytest.fixture(scope="session")
+def kafka_admin(stack: StackInfo) -> AdminClient:
+    """librdkafka's admin client on the stack's broker."""
+    return AdminClient({"bootstrap.servers": stack.bootstrap_servers})
+
+
+@pytest.fixture(scope="session")
+def make_topic(kafka_admin: AdminClient) -> MakeTopic:
+    """Make a fresh topic: `make_topic(partitions=2, **{"cleanup.policy": "compact"})`."""
+
+    def make(partitions: int = 1, **config: str) -> str:
+        name = f"topic-{next(_numbers)}-{uuid.uuid4().hex[:8]}"
+        new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
+        kafka_admin.create_topics([new])[name].result(timeout=30)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: MakeTopic) -> str:
+    """A fresh topic with one partition."""
+    return make_topic()
+
+
+def s3_client(info: StackInfo) -> S3Client:
+    return boto3.client(
+        "s3",
+        endpoint_url=info.store_url,
+        region_name=info.region,
+        aws_access_key_id=info.access_key_id,
+        aws_secret_access_key=info.secret_access_key,
+        config=Config(s3={"addressing_style": "path"}),
+    )
+
+
+def _running(factory: pytest.TempPathFactory, s3: dev_stack.S3Server) -> Iterator[StackInfo]:
+    directory = factory.mktemp(f"stack-{s3}") / "stack"
+    quiet: Callable[[str], None] = [].append
+    try:
+        yield dev_stack.start(directory, s3=s3, echo=quiet)
+    finally:
+        dev_stack.destroy(directory, quiet)
