@@ -1,0 +1,36 @@
+# `make` or `make help` lists what there is.
+PYTHON ?= python3
+BIN := .venv/bin
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --custom-compile-command "make lock"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup quickstart test lint bench lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup:  ## set up .venv, Java and the jars of the embedded stack; skips what is there
+	@$(PYTHON) tools/setup.py
+
+quickstart: setup  ## play the README's quickstart on real servers, check it, leave nothing running
+	@$(BIN)/python -m penstock.dev.quickstart
+
+test: setup  ## run all tests
+	@$(BIN)/python -m pytest
+
+lint: setup  ## check style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup  ## measure (not part of the tests)
+	@$(BIN)/python -m benchmarks
+
+lock: setup  ## resolve requirements/*.in anew for every supported Python
+	$(COMPILE) --upgrade requirements/runtime.in -o requirements/runtime.txt
+	$(COMPILE) --upgrade -c requirements/runtime.txt requirements/dev.in -o requirements/dev.txt
+
+clean:  ## remove .venv, caches and build products of this checkout (not PENSTOCK_CACHE)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
