@@ -1,0 +1,302 @@
+"""What the driver asks Kafka: topics, where their logs start and end, a group's offsets. Never a record."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, not in its types
+
+from penstock.errors import DataLossError, KafkaUnavailable
+from penstock.kafka.failures import Report, away, refusal, user
+from penstock.kafka.oauth import OAuth, token_source
+from penstock.model import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from concurrent.futures import Future
+    from types import TracebackType
+
+    from penstock.kafka.settings import KafkaSettings
+
+MARK = "penstock"
+"""Metadata of the offsets that `mirror` commits: they show lag and are no position."""
+
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # no annotations there
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"))
+_PEEK_SECONDS = 0.05
+_MOST_REPORTS = 50
+_NO_ANSWER = (
+    "_TIMED_OUT",
+    "_TRANSPORT",
+    "_ALL_BROKERS_DOWN",
+    "_RESOLVE",
+    "_SSL",
+    "_AUTHENTICATION",
+    "_TIMED_OUT_QUEUE",
+)
+_NO_TOPIC = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID")
+_GROUP_IN_USE = ("UNKNOWN_MEMBER_ID", "NON_EMPTY_GROUP", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """An offset that a consumer group committed, and the note that came with it."""
+
+    offset: int
+    metadata: str
+
+
+class PartitionsUnavailable(KafkaUnavailable):
+    """Some partitions have no leader at the moment. `answered`: what the others said."""
+
+    def __init__(self, message: str, answered: Mapping[TopicPartition, int]) -> None:
+        super().__init__(message)
+        self.answered = answered
+
+
+class Cluster:
+    """A connection to the brokers, opened by `with`, for one thread.
+
+    Every call ends within the time limit (`default.api.timeout.ms`) and raises KafkaUnavailable where Kafka does not
+    answer or refuses. A refused login or certificate is reported as soon as it is known.
+    """
+
+    def __init__(self, settings: KafkaSettings, timeout_s: float | None = None) -> None:
+        self.settings = settings
+        self._timeout_s = settings.default_api_timeout_ms / 1000 if timeout_s is None else timeout_s
+        self._reports: list[Report] = []
+        self._open: AdminClient | None = None
+
+    def __enter__(self) -> Cluster:  # noqa: PYI034 - Python 3.10 has no Self
+        if isinstance(self.settings.sasl, OAuth):
+            # librdkafka would swallow the reason if the first token could not be had.
+            token_source(self.settings.sasl).token()
+        try:
+            config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
+            self._open = AdminClient(config)
+        except KafkaException as error:
+            msg = f"the Kafka client cannot be set up with these settings: {error.args[0].str()}"
+            raise KafkaUnavailable(msg, transient=False) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open = None
+
+    def topics(self) -> dict[str, tuple[int, ...]]:
+        """Every topic that is there and that we may see, Kafka's own left out, with its partition numbers."""
+        self._reach()
+        try:
+            listed = self._admin.list_topics(timeout=self._timeout_s).topics
+        except KafkaException as error:
+            self._fail(error.args[0])
+        return {
+            name: tuple(sorted(topic.partitions))
+            for name, topic in sorted(listed.items())
+            if name not in _INTERNAL and topic.partitions
+        }
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The id of each topic, which changes when it is deleted and made again.
+
+        Raises:
+            DataLossError: a topic does not exist.
+        """
+        if not topics:
+            return {}
+        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout_s)
+        return {topic: str(self._result(future, topic=topic).topic_id) for topic, future in self._done(futures)}
+
+    def log_starts(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that is still there.
+
+        Raises:
+            DataLossError: a topic-partition does not exist.
+            PartitionsUnavailable: some have no leader at the moment.
+        """
+        return self._offsets(dict.fromkeys(tps, _EARLIEST))
+
+    def log_ends(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset behind the last record that may be read: the last stable one under `read_committed`.
+
+        Raises:
+            DataLossError: a topic-partition does not exist.
+            PartitionsUnavailable: some have no leader at the moment.
+        """
+        return self._offsets(dict.fromkeys(tps, _LATEST))
+
+    def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """The first offset whose record is of that millisecond or later; None where there is none yet.
+
+        Raises:
+            DataLossError: a topic-partition does not exist.
+            PartitionsUnavailable: some have no leader at the moment.
+        """
+        found = self._offsets({tp: OffsetSpec.for_timestamp(time_ms) for tp, time_ms in times.items()})
+        return {tp: None if offset < 0 else offset for tp, offset in found.items()}
+
+    def committed(self, group: str, tps: Collection[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
+        """The group's offsets, of those topic-partitions where it has any."""
+        if not tps:
+            return {}
+        asked = ConsumerGroupTopicPartitions(group, [KafkaTopicPartition(tp.topic, tp.partition) for tp in tps])
+        futures = self._admin.list_consumer_group_offsets([asked], request_timeout=self._timeout_s)
+        ((_, future),) = self._done(futures)
+        found = self._result(future, group=group).topic_partitions
+        for each in found:
+            if each.error is not None:
+                self._fail(each.error, topic=each.topic, group=group)
+        return {
+            TopicPartition(each.topic, each.partition): GroupOffset(each.offset, each.metadata or "")
+            for each in found
+            if each.offset >= 0
+        }
+
+    def mirror(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit `offsets` to the group, marked as ours, for tools that show lag.
+
+        Raises:
+            KafkaUnavailable: also where the group has members: Kafka Connect still runs this connector.
+        """
+        if not offsets:
+            return
+        marked = [KafkaTopicPartition(tp.topic, tp.partition, offset, MARK) for tp, offset in offsets.items()]
+        futures = self._admin.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, marked)], request_timeout=self._timeout_s
+        )
+        ((_, future),) = self._done(futures)
+        for each in self._result(future, group=group).topic_partitions:
+            if each.error is not None:
+                self._fail(each.error, topic=each.topic, group=group)
+
+    @property
+    def _admin(self) -> AdminClient:
+        if self._open is None:
+            msg = "a Cluster answers inside its `with` block only"
+            raise RuntimeError(msg)
+        return self._open
+
+    def _note(self, error: KafkaError) -> None:
+        if len(self._reports) < _MOST_REPORTS:
+            self._reports.append(Report(error.name(), error.str()))
+
+    def _reach(self) -> None:
+        """Find out that a broker answers, or why none does."""
+        for _, future in self._done({"": self._admin.describe_cluster(request_timeout=self._timeout_s)}):
+            self._result(future)
+
+    def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+        if not specs:
+            return {}
+        level = IsolationLevel[self.settings.isolation_level.upper()]
+        asked = {KafkaTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()}
+        futures = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
+        answered: dict[TopicPartition, int] = {}
+        failed: dict[TopicPartition, KafkaError] = {}
+        for kafka_tp, future in self._done(futures):
+            tp = TopicPartition(kafka_tp.topic, kafka_tp.partition)
+            error = future.exception()
+            if error is None:
+                answered[tp] = future.result().offset
+            else:
+                failed[tp] = _kafka_error(error)
+        self._sort_out(failed, answered)
+        return answered
+
+    def _sort_out(self, failed: Mapping[TopicPartition, KafkaError], answered: Mapping[TopicPartition, int]) -> None:
+        """Raise what the failures of single topic-partitions amount to, the gravest first."""
+        passing = [tp for tp, error in failed.items() if error.retriable() or error.name() in _NO_TOPIC]
+        for tp, error in failed.items():
+            if tp not in passing or (error.name() in _NO_TOPIC and not self._exists(tp)):
+                self._fail(error, topic=tp.topic, partition=tp.partition)
+        if passing:
+            msg = (
+                f"{len(passing)} topic-partitions have no leader at the moment (first {min(passing)}: "
+                f"{failed[min(passing)].str()}); waiting for the brokers that hold them"
+            )
+            raise PartitionsUnavailable(msg, answered)
+
+    def _exists(self, tp: TopicPartition) -> bool:
+        # Right after it was made, a topic is not known to every broker yet.
+        return tp.partition in self.topics().get(tp.topic, ())
+
+    def _done(self, futures: Mapping[Any, Future[Any]]) -> list[tuple[Any, Future[Any]]]:
+        """All of `futures`, each with a result; ends early if Kafka refuses to talk to us at all."""
+        deadline = time.monotonic() + self._timeout_s
+        self._reports.clear()
+        while True:
+            left = wait(futures.values(), timeout=_PEEK_SECONDS).not_done
+            self._admin.poll(0)
+            if not left:
+                return list(futures.items())
+            if refused := self._refusal():
+                raise refused
+            if time.monotonic() > deadline + _PEEK_SECONDS:
+                raise away(self.settings, self._reports, self._timeout_s)
+
+    def _refusal(self) -> KafkaUnavailable | None:
+        return refusal(self.settings, self._reports) if self._reports else None
+
+    def _result(self, future: Future[Any], *, topic: str = "", group: str = "") -> Any:  # noqa: ANN401 - librdkafka's own
+        error = future.exception()
+        if error is not None:
+            self._fail(_kafka_error(error), topic=topic, group=group)
+        return future.result()
+
+    def _fail(self, error: KafkaError, *, topic: str = "", partition: int | None = None, group: str = "") -> NoReturn:
+        """Raise what an error of the broker or of the client means to the user."""
+        name, who = error.name(), user(self.settings)
+        if name in _NO_ANSWER:
+            raise self._refusal() or away(self.settings, self._reports, self._timeout_s)
+        if name in _NO_TOPIC:
+            raise DataLossError(_gone(topic, partition, self.settings.bootstrap_servers))
+        if name in _GROUP_IN_USE and group:
+            raise KafkaUnavailable(_in_use(group), transient=name == "REBALANCE_IN_PROGRESS")
+        if name in _DENIED:
+            raise KafkaUnavailable(_DENIED[name](who, topic, group), transient=False)
+        msg = f"Kafka at {self.settings.bootstrap_servers} answers: {error.str()}"
+        raise KafkaUnavailable(msg, transient=error.retriable())
+
+
+_DENIED: Mapping[str, Callable[[str, str, str], str]] = {
+    "TOPIC_AUTHORIZATION_FAILED": lambda who, topic, _: (
+        f"Kafka does not let {who} read topic `{topic}`: grant it DESCRIBE and READ on the topic"
+    ),
+    "GROUP_AUTHORIZATION_FAILED": lambda who, _, group: (
+        f"Kafka does not let {who} use consumer group `{group}`: grant it DESCRIBE and READ on the group"
+    ),
+    "CLUSTER_AUTHORIZATION_FAILED": lambda who, _topic, _group: (
+        f"Kafka does not let {who} use the cluster: grant it DESCRIBE on the cluster"
+    ),
+}
+
+
+def _kafka_error(error: BaseException) -> KafkaError:
+    """The KafkaError inside what a future of librdkafka's failed with; anything else is a mistake of ours."""
+    if isinstance(error, KafkaException):
+        inner: KafkaError = error.args[0]
+        return inner
+    raise error
+
+
+def _gone(topic: str, partition: int | None, servers: str) -> str:
+    what = f"topic `{topic}`" if partition is None else f"partition {partition} of topic `{topic}`"
+    return (
+        f"{what} does not exist (any more) at {servers}, or may not be seen: "
+        "correct `topics`, or create the topic under a connector name of its own"
+    )
+
+
+def _in_use(group: str) -> str:
+    connector = group.removeprefix("connect-")
+    return (
+        f"Kafka Connect is still running connector `{connector}`: its consumer group `{group}` has members; "
+        "stop it there first, for both would write the same records"
+    )
