@@ -1,0 +1,129 @@
+"""Avro object container files, made by concatenating data that are encoded already.
+
+The sync marker is derived from the object's key, and a block ends with the record that fills it to 64 KiB: the same
+records under the same key are the same bytes, however they arrive.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import cramjam
+import numpy as np
+
+from penstock.formats.rows import contiguous
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from penstock.converters.base import Chunk, FileSchema, Kind
+    from penstock.formats.base import Rows
+
+BLOCK_SIZE = 64 * 1024
+_MAGIC = b"Obj\x01"
+
+
+def _null(block: bytes) -> bytes:
+    return block
+
+
+def _deflate(block: bytes) -> bytes:
+    compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return compressor.compress(block) + compressor.flush()
+
+
+def _snappy(block: bytes) -> bytes:
+    return bytes(cramjam.snappy.compress_raw(block)) + zlib.crc32(block).to_bytes(4, "big")
+
+
+CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "null": _null,
+    "deflate": _deflate,
+    "snappy": _snappy,
+    "bzip2": bz2.compress,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AvroFormat:
+    """`format.class` avro. `codec`: `avro.codec`."""
+
+    codec: str = "null"
+    accepts: tuple[Kind, ...] = ("avro",)
+    extension: str = ".avro"
+    separator: bytes = b""
+
+    def encoder(self, schema: FileSchema, key: str) -> AvroEncoder:
+        """An encoder whose header is still to be written."""
+        marker = hashlib.blake2b(key.encode(), digest_size=16).digest()
+        return AvroEncoder(_header(schema.text, self.codec, marker), marker, CODECS[self.codec])
+
+
+@dataclass(slots=True)
+class AvroEncoder:
+    """Collects rows into blocks."""
+
+    header: bytes
+    marker: bytes
+    compress: Callable[[bytes], bytes]
+    _rows: int = 0
+    _size: int = 0
+    _pending: list[bytes] = field(default_factory=list)
+
+    def write(self, chunk: Chunk, rows: Rows) -> Iterator[bytes]:
+        """The blocks that are full with these rows."""
+        data, offsets = contiguous(chunk, rows)
+        row, count = 0, len(offsets) - 1
+        while row < count:
+            end = _block_end(offsets, row, self._size)
+            self._pending.append(data[offsets[row] : offsets[min(end, count)]].tobytes())
+            self._rows += min(end, count) - row
+            self._size += int(offsets[min(end, count)] - offsets[row])
+            if end > count:
+                return
+            row = end
+            yield from self._block()
+
+    def finish(self) -> Iterator[bytes]:
+        """The last block; a file without a record is still a file."""
+        if self._rows:
+            yield from self._block()
+        if self.header:
+            yield self.header
+
+    def _block(self) -> Iterator[bytes]:
+        body = self.compress(b"".join(self._pending))
+        yield self.header + _long(self._rows) + _long(len(body))
+        yield body
+        yield self.marker
+        self.header, self._rows, self._size, self._pending = b"", 0, 0, []
+
+
+def _block_end(offsets: NDArray[np.int64], row: int, size: int) -> int:
+    """The row behind the one that fills a block which holds `size` bytes; beyond the last if none does."""
+    full = int(np.searchsorted(offsets, offsets[row] + BLOCK_SIZE - size, side="left"))
+    return max(full, row + 1)
+
+
+def _header(schema: str, codec: str, marker: bytes) -> bytes:
+    """The file header: magic, metadata map, sync marker."""
+    pairs = ((b"avro.schema", schema.encode()), (b"avro.codec", codec.encode()))
+    metadata = b"".join(_long(len(part)) + part for pair in pairs for part in pair)
+    return _MAGIC + _long(len(pairs)) + metadata + _long(0) + marker
+
+
+def _long(number: int) -> bytes:
+    """Avro's zigzag varint of a number that is not negative."""
+    number <<= 1
+    out = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+        out.append((number & 0x7F) | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

@@ -1,0 +1,117 @@
+"""The Schema Registry, as the converters see it: schemas by id, cached for the life of the process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx2 as httpx
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from penstock.errors import ConfigError, RegistryUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NOT_FOUND = 404
+_REFUSED = (401, 403)
+_SERVER_ERROR = 500
+_TIMEOUT_SECONDS = 10
+_PASSED_ON = {
+    "schema.registry.ssl.ca.location": "ssl.ca.location",
+    "schema.registry.ssl.certificate.location": "ssl.certificate.location",
+    "schema.registry.ssl.key.location": "ssl.key.location",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A schema as the registry has it. `named`: full name -> definition of the types that it refers to."""
+
+    text: str
+    kind: str
+    version: int | None
+    named: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Registry:
+    """A registry at `url`; `login` is `user:password` or empty and never shown."""
+
+    url: str
+    login: str = field(default="", repr=False)
+    tls: Mapping[str, str] = field(default_factory=dict)
+    _client: SchemaRegistryClient | None = None
+    _known: dict[tuple[int, str], Registered | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], where: str) -> Registry:
+        """From a converter's options (without their `value.converter.` prefix, which `where` names)."""
+        url = options.get("schema.registry.url", "").strip()
+        if not url:
+            msg = f"{where}.schema.registry.url must be set: the Avro converter reads schemas from a Schema Registry"
+            raise ConfigError([msg])
+        source = options.get("basic.auth.credentials.source", "URL").upper()
+        login = ""
+        if source == "USER_INFO":
+            login = options.get("basic.auth.user.info") or options.get("schema.registry.basic.auth.user.info", "")
+        tls = {theirs: options[ours] for ours, theirs in _PASSED_ON.items() if options.get(ours)}
+        return cls(url, login, tls)
+
+    def schema(self, schema_id: int, subject: str) -> Registered | None:
+        """The schema with its version in `subject`; None where the registry has no such id.
+
+        Raises:
+            RegistryUnavailable: it does not answer, or refuses.
+        """
+        key = (schema_id, subject)
+        if key not in self._known or self._known[key] is None:
+            self._known[key] = self._fetch(schema_id, subject)
+        return self._known[key]
+
+    def _fetch(self, schema_id: int, subject: str) -> Registered | None:
+        try:
+            return self._ask(schema_id, subject)
+        except SchemaRegistryError as error:
+            if error.http_status_code == _NOT_FOUND:
+                return None
+            raise self._unavailable(error, transient=error.http_status_code not in _REFUSED) from error
+        except (httpx.HTTPError, OSError) as error:
+            raise self._unavailable(error, transient=True) from error
+
+    def _ask(self, schema_id: int, subject: str) -> Registered:
+        client = self._connected()
+        schema = client.get_schema(schema_id)
+        named: dict[str, Any] = {}
+        self._collect(client, schema.references or [], named)
+        try:
+            version = client.lookup_schema(subject, schema).version
+        except SchemaRegistryError as error:
+            if error.http_status_code is not None and error.http_status_code >= _SERVER_ERROR:
+                raise
+            version = None  # registered under another naming strategy
+        return Registered(str(schema.schema_str), schema.schema_type or "AVRO", version, named)
+
+    def _collect(self, client: SchemaRegistryClient, references: list[Any], named: dict[str, Any]) -> None:
+        for reference in references:
+            found = client.get_version(reference.subject, reference.version).schema
+            self._collect(client, found.references or [], named)
+            named[reference.name] = json.loads(str(found.schema_str))
+
+    def _connected(self) -> SchemaRegistryClient:
+        if self._client is None:
+            config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}
+            if self.login:
+                config["basic.auth.user.info"] = self.login
+            self._client = SchemaRegistryClient(config)
+        return self._client
+
+    def _unavailable(self, error: Exception, *, transient: bool) -> RegistryUnavailable:
+        url = ",".join(part.rpartition("@")[2] for part in self.url.split(","))
+        advice = "check that it runs" if transient else "check basic.auth.user.info"
+        reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else str(error)
+        return RegistryUnavailable(
+            f"the Schema Registry at {url} does not answer ({reason}); {advice}", transient=transient
+        )

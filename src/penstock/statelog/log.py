@@ -1,0 +1,201 @@
+"""The log on a store: open (and take over), append with its three outcomes, checkpoints."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.crashpoints import reach
+from penstock.errors import PenstockError, StateError, StoreUnavailable, TakenOverError
+from penstock.statelog.entries import (
+    Checkpoint,
+    Entry,
+    Head,
+    Takeover,
+    apply,
+    decode,
+    decode_checkpoint,
+    encode,
+)
+from penstock.statelog.objects import object_table
+from penstock.store.base import Anything, ConflictError, Create, NotFoundError, OutcomeUnknownError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from penstock.model import Commit, Plan
+    from penstock.statelog.names import Names
+    from penstock.store.base import Store
+
+_log = logging.getLogger("penstock.statelog")
+_UNCLEAR_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes: a fresh id for each instance, and the host for people. `clock_ms`: for the entries' times."""
+
+    id: str
+    host: str
+    clock_ms: Callable[[], int]
+
+
+@dataclass(slots=True)
+class StateLog:
+    """The log of one connector. Only `take_over` makes an instance one that may append."""
+
+    connector: str
+    store: Store
+    names: Names
+    writer: Writer
+    checkpoint_every: int = 100
+    head: Head = field(default_factory=Head)
+    _since_checkpoint: list[Entry] = field(default_factory=list)
+
+    def read(self) -> Head:
+        """Everything that is in the log now; takes nothing over.
+
+        One GET of the hint, one of a checkpoint, a listing of what came after: the age of the log does not matter.
+        """
+        checkpoint = self._newest_checkpoint()
+        self.head = Head() if checkpoint is None else checkpoint.head()
+        self._since_checkpoint = []
+        self._read_on()
+        return self.head
+
+    def take_over(self) -> Head:
+        """Read the log and append a takeover entry, so that every older instance is refused from then on."""
+        self.read()
+        while True:
+            entry = self._entry(takeover=Takeover(self.head.writer))
+            other = self._create(entry)
+            if other is None:
+                self._advance(entry)
+                return self.head
+            self._read_on()
+
+    def append(
+        self,
+        *,
+        intent: Plan | None = None,
+        commits: Sequence[Commit] = (),
+        config: Mapping[str, str] | None = None,
+        closes: int | None = None,
+    ) -> Head:
+        """Append one entry.
+
+        Raises:
+            TakenOverError: another instance appended before us; nothing was written, and nothing may be any more.
+            StoreUnavailable: the entry is not there; asking again is safe.
+        """
+        shaping = None if config is None else dict(config)
+        entry = self._entry(intent=intent, commits=tuple(commits), config=shaping, closes=closes)
+        expected = apply(self.head, entry)
+        other = self._create(entry)
+        if other is not None:
+            when = other.time or "an unknown time"
+            msg = (
+                f"connector `{self.connector}` was taken over by another instance on host {other.host} at {when} "
+                f"(state log entry {other.seq}); this instance stops"
+            )
+            raise TakenOverError(msg)
+        self._advance(entry, expected)
+        return self.head
+
+    def _entry(
+        self,
+        *,
+        takeover: Takeover | None = None,
+        config: dict[str, str] | None = None,
+        intent: Plan | None = None,
+        commits: tuple[Commit, ...] = (),
+        closes: int | None = None,
+    ) -> Entry:
+        now = self.writer.clock_ms()
+        time = dt.datetime.fromtimestamp(now / 1000, dt.timezone.utc).isoformat(timespec="milliseconds")
+        return Entry(
+            seq=self.head.seq + 1,
+            writer=self.writer.id,
+            host=self.writer.host,
+            time_ms=now,
+            time=time,
+            takeover=takeover,
+            config=config,
+            intent=intent,
+            commits=commits,
+            closes=closes,
+        )
+
+    def _create(self, entry: Entry) -> Entry | None:
+        """Create the entry. None when it is there and ours, else the entry of another that stands in its place.
+
+        An outcome that we did not hear is found out by reading the key back.
+        """
+        key, body = self.names.entry(entry.seq), encode(entry)
+        for _ in range(_UNCLEAR_TRIES):
+            try:
+                self.store.put(key, body, Create())
+            except (RefusedError, ConflictError, OutcomeUnknownError) as error:
+                unclear = error
+            else:
+                return None
+            try:
+                found = decode(self.store.get(key), key)
+            except NotFoundError:
+                continue
+            return None if found.writer == entry.writer else found
+        msg = f"state log: entry `{key}` could not be written: {unclear}"
+        raise StoreUnavailable(msg)
+
+    def _advance(self, entry: Entry, head: Head | None = None) -> None:
+        self.head = apply(self.head, entry) if head is None else head
+        self._since_checkpoint.append(entry)
+        if len(self._since_checkpoint) >= self.checkpoint_every:
+            self._checkpoint()
+
+    def _read_on(self) -> None:
+        """Fold in the entries behind the head."""
+        for listed in self.store.list(self.names.entries, self.names.entry(self.head.seq)):
+            if self.names.seq_of_entry(listed.key) is None:
+                msg = f"state log: `{listed.key}` is no entry; move it out of the log"
+                raise StateError(msg)
+            entry = decode(self.store.get(listed.key), listed.key)
+            self.head = apply(self.head, entry)
+            self._since_checkpoint.append(entry)
+
+    def _newest_checkpoint(self) -> Checkpoint | None:
+        """The checkpoint that the hint names; without a good hint the newest one there is."""
+        try:
+            seq = msgspec.json.decode(self.store.get(self.names.hint), type=dict[str, int])["seq"]
+            key = self.names.checkpoint(seq)
+            return decode_checkpoint(self.store.get(key), key)
+        except (NotFoundError, StateError, msgspec.DecodeError, KeyError):
+            pass
+        prefix = self.names.hint.removesuffix("latest.json")
+        keys = [each.key for each in self.store.list(prefix) if each.key != self.names.hint]
+        return decode_checkpoint(self.store.get(keys[-1]), keys[-1]) if keys else None
+
+    def _checkpoint(self) -> None:
+        """Write the head, then the hint. A failure costs a later start some time, so it stops nothing."""
+        first, last = self._since_checkpoint[0].seq, self.head.seq
+        try:
+            table = object_table(self._since_checkpoint)
+            if table is not None:
+                self._put_once(self.names.objects(first, last), table)
+            self._put_once(self.names.checkpoint(last), msgspec.json.encode(Checkpoint.of(self.head)))
+            self.store.put(self.names.hint, msgspec.json.encode({"seq": last}), Anything())
+        except PenstockError as error:
+            _log.warning("checkpoint.failed seq=%d reason=%s", last, error)
+            return
+        self._since_checkpoint = []
+        reach("checkpoint.written")
+
+    def _put_once(self, key: str, body: bytes) -> None:
+        try:
+            self.store.put(key, body, Create())
+        except RefusedError:
+            return

@@ -1,0 +1,43 @@
+"""The keys of a state log: the only place that makes and reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """`prefix`: `<state.dir>/<connector>/`, with the slash."""
+
+    prefix: str
+
+    @property
+    def entries(self) -> str:
+        """What the keys of all entries begin with."""
+        return f"{self.prefix}log/"
+
+    @property
+    def hint(self) -> str:
+        """The object that names the newest checkpoint."""
+        return f"{self.prefix}checkpoint/latest.json"
+
+    def entry(self, seq: int) -> str:
+        """The key of an entry."""
+        return f"{self.entries}{seq:020d}.json"
+
+    def checkpoint(self, seq: int) -> str:
+        """The key of the checkpoint behind an entry."""
+        return f"{self.prefix}checkpoint/{seq:020d}.json"
+
+    def objects(self, first: int, last: int) -> str:
+        """The key of the list of objects that the entries `first` to `last` committed."""
+        return f"{self.prefix}objects/{first:020d}-{last:020d}.parquet"
+
+    def probe(self, writer: str) -> str:
+        """Where conditional writes are tried out."""
+        return f"{self.prefix}probe/{writer}"
+
+    def seq_of_entry(self, key: str) -> int | None:
+        """The seq in an entry's key."""
+        digits = key.removeprefix(self.entries).removesuffix(".json")
+        return int(digits) if digits.isdecimal() else None

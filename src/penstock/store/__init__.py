@@ -1,0 +1,1 @@
+"""The object store: few verbs, preconditions as values, one retry loop."""

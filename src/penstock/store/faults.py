@@ -1,0 +1,70 @@
+"""What an S3 error means: whether it may pass, and the sentence for people. No secret is in any of them."""
+
+from __future__ import annotations
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ResponseStreamingError,
+)
+from botocore.exceptions import ConnectionError as BotoConnectionError
+
+_SERVER_ERROR = 500
+_TOO_MANY = 429
+_PASSING = frozenset(
+    {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "ExpiredToken"}
+)
+_SILENT = (BotoConnectionError, HTTPClientError, IncompleteReadError, ResponseStreamingError)
+_ADVICE = {
+    "NoSuchBucket": "create the bucket, or correct s3.bucket.name",
+    "InvalidAccessKeyId": "correct aws.access.key.id, or the credentials that boto3's chain finds",
+    "SignatureDoesNotMatch": "correct aws.secret.access.key",
+    "AccessDenied": "give these credentials the permissions of docs/delivery.md",
+    "403": "give these credentials the permissions of docs/delivery.md",
+    "PermanentRedirect": "correct s3.region",
+    "301": "correct s3.region",
+    "AuthorizationHeaderMalformed": "correct s3.region",
+    "RequestTimeTooSkewed": "set this machine's clock",
+    "InvalidBucketName": "correct s3.bucket.name",
+}
+
+
+def status_of(error: ClientError) -> int:
+    """The HTTP status."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def code_of(error: ClientError) -> str:
+    """S3's error code."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same request may succeed a moment later."""
+    if isinstance(error, ClientError):
+        status = status_of(error)
+        return status >= _SERVER_ERROR or status == _TOO_MANY or code_of(error) in _PASSING
+    return isinstance(error, (*_SILENT, OSError))
+
+
+def sentence(error: Exception, place: str) -> str:
+    """What happened, where, and what to do."""
+    if isinstance(error, ClientError):
+        code = code_of(error)
+        advice = _ADVICE.get(code, "see the store's documentation for this code")
+        if is_passing(error):
+            advice = "it is asked again"
+        return f"{place}: the store answers {code} ({status_of(error)}); {advice}"
+    if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
+        return (
+            f"{place}: no credentials were found; set aws.access.key.id and aws.secret.access.key, "
+            "the environment variables of the same names, or ~/.aws/credentials"
+        )
+    if is_passing(error):
+        return f"{place}: the store does not answer ({type(error).__name__}); check store.url and that it runs"
+    reason = str(error) if isinstance(error, BotoCoreError) else type(error).__name__
+    return f"{place}: {reason}"

@@ -1,0 +1,253 @@
+"""The store on S3 and what speaks its protocol, through boto3 with the SDK's own retries off."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as BotoConnectionError
+
+from penstock.errors import StoreUnavailable
+from penstock.store import credentials
+from penstock.store.base import (
+    ConflictError,
+    Create,
+    Head,
+    Listed,
+    NotFoundError,
+    OutcomeUnknownError,
+    Part,
+    RefusedError,
+    Replace,
+    Upload,
+)
+from penstock.store.faults import code_of, is_passing, sentence, status_of
+from penstock.store.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from penstock.store.base import Precondition
+
+T = TypeVar("T")
+_MISSING, _CONFLICT, _REFUSED = 404, 409, 412
+_SILENT = (BotoConnectionError, HTTPClientError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Where the bucket is and how to reach it; pickled to the executors. No secret is in its repr."""
+
+    bucket: str
+    region: str = "us-west-2"
+    url: str | None = None
+    path_style: bool = True
+    provider: str = "default"
+    access_key_id: str = field(default="", repr=False)
+    secret_access_key: str = field(default="", repr=False)
+    part_size: int = 26_214_400
+    retries: int = 3
+    backoff_ms: int = 200
+    timeout_seconds: int = 60
+
+    @property
+    def place(self) -> str:
+        """The bucket and where it is, for messages."""
+        return f"bucket `{self.bucket}` at {self.url or f'S3 in {self.region}'}"
+
+
+@functools.lru_cache(maxsize=16)
+def connect(options: StoreOptions, process: int) -> S3Store:
+    """The store of these options in this process: connections are kept, and never shared with a forked one."""
+    del process
+    config = Config(
+        retries={"total_max_attempts": 1},
+        s3={"addressing_style": "path" if options.path_style else "virtual"},
+        connect_timeout=10,
+        read_timeout=options.timeout_seconds,
+        max_pool_connections=32,
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        user_agent_extra="penstock",
+    )
+    keys: dict[str, Any] = {}
+    if options.access_key_id and options.secret_access_key:
+        keys = {
+            "aws_access_key_id": options.access_key_id,
+            "aws_secret_access_key": options.secret_access_key,
+        }
+    session = credentials.session(options.provider, options.region)
+    client = session.client("s3", endpoint_url=options.url, config=config, **keys)
+    return S3Store(client, options, RetryPolicy(options.retries, options.backoff_ms))
+
+
+def store(options: StoreOptions) -> S3Store:
+    """The store of these options."""
+    return connect(options, os.getpid())
+
+
+@dataclass(frozen=True, slots=True)
+class S3Store:
+    """One bucket. `client`: boto3's; safe to use from several threads."""
+
+    client: Any
+    options: StoreOptions
+    retry: RetryPolicy
+
+    def put(self, key: str, body: bytes, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
+        """Write an object whole."""
+        extra = _condition(precondition)
+        answer = self._write(
+            key,
+            lambda: self.client.put_object(
+                Bucket=self.options.bucket, Key=key, Body=body, Metadata=dict(metadata or {}), **extra
+            ),
+        )
+        return str(answer["ETag"])
+
+    def get(self, key: str, start: int | None = None, end: int | None = None) -> bytes:
+        """The object, or a range of it."""
+        extra = {} if start is None or end is None else {"Range": f"bytes={start}-{end - 1}"}
+
+        def request() -> bytes:
+            answer = self.client.get_object(Bucket=self.options.bucket, Key=key, **extra)
+            return bytes(answer["Body"].read())
+
+        return self._read(key, request)
+
+    def head(self, key: str) -> Head | None:
+        """What is under the key."""
+        try:
+            answer = self._read(key, lambda: self.client.head_object(Bucket=self.options.bucket, Key=key))
+        except NotFoundError:
+            return None
+        return Head(answer["ContentLength"], answer["ETag"], answer.get("Metadata", {}))
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[Listed]:
+        """Objects in the order of their keys, a page at a time."""
+        extra: dict[str, str] = {"StartAfter": start_after} if start_after else {}
+        while True:
+            page = self._read(prefix, functools.partial(self._page, prefix, extra))
+            for each in page.get("Contents", []):
+                yield Listed(each["Key"], each["Size"], each["ETag"])
+            if not page.get("IsTruncated"):
+                return
+            extra = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _page(self, prefix: str, extra: Mapping[str, str]) -> Any:  # noqa: ANN401 - boto3's own dictionaries
+        return self.client.list_objects_v2(Bucket=self.options.bucket, Prefix=prefix, **extra)
+
+    def delete(self, key: str) -> None:
+        """Remove an object."""
+        self._read(key, lambda: self.client.delete_object(Bucket=self.options.bucket, Key=key))
+
+    def begin(self, key: str, metadata: Mapping[str, str]) -> Upload:
+        """Begin a multipart upload."""
+        answer = self._read(
+            key,
+            lambda: self.client.create_multipart_upload(Bucket=self.options.bucket, Key=key, Metadata=dict(metadata)),
+        )
+        return Upload(key, answer["UploadId"])
+
+    def part(self, upload: Upload, number: int, body: bytes) -> Part:
+        """Upload one part; doing it twice is harmless."""
+        answer = self._read(
+            upload.key,
+            lambda: self.client.upload_part(
+                Bucket=self.options.bucket,
+                Key=upload.key,
+                UploadId=upload.upload_id,
+                PartNumber=number,
+                Body=body,
+            ),
+        )
+        return Part(number, answer["ETag"])
+
+    def complete(self, upload: Upload, parts: Sequence[Part], precondition: Precondition) -> str:
+        """Make the parts one object."""
+        listed = [{"PartNumber": part.number, "ETag": part.etag} for part in parts]
+        answer = self._write(
+            upload.key,
+            lambda: self.client.complete_multipart_upload(
+                Bucket=self.options.bucket,
+                Key=upload.key,
+                UploadId=upload.upload_id,
+                MultipartUpload={"Parts": listed},
+                **_condition(precondition),
+            ),
+        )
+        return str(answer["ETag"])
+
+    def abort(self, upload: Upload) -> None:
+        """Forget a multipart upload."""
+        try:
+            self._read(
+                upload.key,
+                lambda: self.client.abort_multipart_upload(
+                    Bucket=self.options.bucket, Key=upload.key, UploadId=upload.upload_id
+                ),
+            )
+        except NotFoundError:
+            return
+
+    def uploads(self, prefix: str) -> Iterator[Upload]:
+        """Multipart uploads that were neither completed nor aborted; the first thousand are enough at a time."""
+        page = self._read(prefix, lambda: self.client.list_multipart_uploads(Bucket=self.options.bucket, Prefix=prefix))
+        for each in page.get("Uploads", []):
+            if each["Key"].startswith(prefix):
+                yield Upload(each["Key"], each["UploadId"])
+
+    def check(self) -> None:
+        """Ask for one object of the bucket, the cheapest request whose refusal says why."""
+        try:
+            self._read("", lambda: self.client.list_objects_v2(Bucket=self.options.bucket, MaxKeys=1))
+        except NotFoundError as error:
+            msg = f"{self.options.place} does not exist; create it, or correct s3.bucket.name"
+            raise StoreUnavailable(msg, transient=False) from error
+
+    def _read(self, key: str, request: Callable[[], T]) -> T:
+        """A request that may be repeated."""
+        try:
+            return self.retry.call(request, is_passing)
+        except ClientError as error:
+            if status_of(error) == _MISSING:
+                msg = f"there is no object `{key}` in {self.options.place}"
+                raise NotFoundError(msg) from error
+            raise self._unavailable(error) from error
+        except (BotoCoreError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def _write(self, key: str, request: Callable[[], T]) -> T:
+        """A request with a precondition, whose outcome may stay unknown."""
+        try:
+            return self.retry.call(request, is_passing)
+        except ClientError as error:
+            status, code = status_of(error), code_of(error)
+            if status == _REFUSED or code == "PreconditionFailed":
+                msg = f"`{key}` in {self.options.place} is not what the write was made for"
+                raise RefusedError(msg) from error
+            if status == _CONFLICT or code == "NoSuchUpload":
+                msg = f"another write to `{key}` in {self.options.place} was under way"
+                raise ConflictError(msg) from error
+            if is_passing(error):
+                raise OutcomeUnknownError(sentence(error, self.options.place)) from error
+            raise self._unavailable(error) from error
+        except _SILENT as error:
+            raise OutcomeUnknownError(sentence(error, self.options.place)) from error
+        except BotoCoreError as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        return StoreUnavailable(sentence(error, self.options.place), transient=is_passing(error))
+
+
+def _condition(precondition: Precondition) -> dict[str, str]:
+    if isinstance(precondition, Create):
+        return {"IfNoneMatch": "*"}
+    if isinstance(precondition, Replace):
+        return {"IfMatch": precondition.etag}
+    return {}
