@@ -50,7 +50,9 @@ def parse(text: str, known: Mapping[str, Node] | None = None) -> AvroSchema:
     """
     names: dict[str, Node] = dict(known or {})
     try:
-        root = parse_schema(json.loads(text), named_schemas=names, _write_hint=False)
+        source = json.loads(text)
+        _check_fields(source)
+        root = parse_schema(source, named_schemas=names, _write_hint=False)
     except UnknownType as error:
         msg = f"unknown type `{error.name}`"
         raise ValueError(msg) from error
@@ -122,6 +124,19 @@ class _Comparison:
                 yield from self.differences(field["type"], source["type"], place)
             elif "default" not in field:
                 yield f"{place}: the writer has no such field, and the reader has no default for it"
+
+
+def _check_fields(node: Node) -> None:
+    """Refuse a record without fields, which fastavro takes for an empty one."""
+    if isinstance(node, dict):
+        if node.get("type") in {"record", "error"} and not isinstance(node.get("fields"), list):
+            msg = f"record `{node.get('name')}` has no list of fields"
+            raise ValueError(msg)
+        for part in (node.get("type"), node.get("items"), node.get("values"), node.get("fields")):
+            _check_fields(part)
+    elif isinstance(node, list):
+        for part in node:
+            _check_fields(part)
 
 
 def _resolved(node: Node, names: Mapping[str, Node]) -> Node:
