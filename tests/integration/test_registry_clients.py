@@ -7,6 +7,7 @@ import uuid
 import pytest
 import requests
 from confluent_kafka.schema_registry import (
+    ConfigCompatibilityLevel,
     Schema,
     SchemaReference,
     SchemaRegistryClient,

@@ -129,7 +129,7 @@ class _Comparison:
 def _check_fields(node: Node) -> None:
     """Refuse a record without fields, which fastavro takes for an empty one."""
     if isinstance(node, dict):
-        if node.get("type") in {"record", "error"} and not isinstance(node.get("fields"), list):
+        if node.get("type") in ("record", "error") and not isinstance(node.get("fields"), list):
             msg = f"record `{node.get('name')}` has no list of fields"
             raise ValueError(msg)
         for part in (node.get("type"), node.get("items"), node.get("values"), node.get("fields")):
