@@ -41,7 +41,32 @@ _NO_ANSWER = (
     "_TIMED_OUT_QUEUE",
 )
 _NO_TOPIC = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID")
+_NO_LEADER = (
+    *_NO_TOPIC,
+    "_NOENT",
+    "NOT_LEADER_FOR_PARTITION",
+    "LEADER_NOT_AVAILABLE",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "OFFSET_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "KAFKA_STORAGE_ERROR",
+)
+# librdkafka calls no error of a broker's answer retriable, so what passes by itself is named here.
+_PASSING = (
+    *_NO_LEADER,
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+    "REQUEST_TIMED_OUT",
+    "NETWORK_EXCEPTION",
+    "BROKER_NOT_AVAILABLE",
+    "NOT_ENOUGH_REPLICAS",
+    "THROTTLING_QUOTA_EXCEEDED",
+    "UNKNOWN",
+)
 _GROUP_IN_USE = ("UNKNOWN_MEMBER_ID", "NON_EMPTY_GROUP", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS")
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,39 +218,54 @@ class Cluster:
             self._result(future)
 
     def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
-        if not specs:
-            return {}
+        """One offset per topic-partition; asked again a few times where a leader is just changing."""
+        answered: dict[TopicPartition, int] = {}
+        failed: dict[TopicPartition, KafkaError] = {}
+        pause_ms = self.settings.retry_backoff_ms
+        for attempt in range(_ATTEMPTS if specs else 0):
+            if attempt:
+                time.sleep(min(pause_ms, self.settings.retry_backoff_max_ms) / 1000)
+                pause_ms *= 2
+            failed = self._ask({tp: spec for tp, spec in specs.items() if tp not in answered}, answered)
+            if not failed:
+                break
+        if failed:
+            self._give_up(failed, answered)
+        return answered
+
+    def _ask(
+        self, specs: Mapping[TopicPartition, OffsetSpec], answered: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, KafkaError]:
+        """One request per leader. Adds to `answered`; gives back the failures that another attempt may cure."""
         level = IsolationLevel[self.settings.isolation_level.upper()]
         asked = {KafkaTopicPartition(tp.topic, tp.partition): spec for tp, spec in specs.items()}
         futures = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
-        answered: dict[TopicPartition, int] = {}
         failed: dict[TopicPartition, KafkaError] = {}
         for kafka_tp, future in self._done(futures):
             tp = TopicPartition(kafka_tp.topic, kafka_tp.partition)
             error = future.exception()
             if error is None:
                 answered[tp] = future.result().offset
-            else:
-                failed[tp] = _kafka_error(error)
-        self._sort_out(failed, answered)
-        return answered
+                continue
+            failed[tp] = _kafka_error(error)
+            if failed[tp].name() not in _NO_LEADER:
+                self._fail(failed[tp], topic=tp.topic, partition=tp.partition)
+        return failed
 
-    def _sort_out(self, failed: Mapping[TopicPartition, KafkaError], answered: Mapping[TopicPartition, int]) -> None:
-        """Raise what the failures of single topic-partitions amount to, the gravest first."""
-        passing = [tp for tp, error in failed.items() if error.retriable() or error.name() in _NO_TOPIC]
-        for tp, error in failed.items():
-            if tp not in passing or (error.name() in _NO_TOPIC and not self._exists(tp)):
-                self._fail(error, topic=tp.topic, partition=tp.partition)
-        if passing:
-            msg = (
-                f"{len(passing)} topic-partitions have no leader at the moment (first {min(passing)}: "
-                f"{failed[min(passing)].str()}); waiting for the brokers that hold them"
-            )
-            raise PartitionsUnavailable(msg, answered)
-
-    def _exists(self, tp: TopicPartition) -> bool:
-        # Right after it was made, a topic is not known to every broker yet.
-        return tp.partition in self.topics().get(tp.topic, ())
+    def _give_up(self, failed: Mapping[TopicPartition, KafkaError], answered: Mapping[TopicPartition, int]) -> NoReturn:
+        """Raise what is behind failures that did not pass: topics that are not there or forbidden, or lost leaders."""
+        topics = sorted({tp.topic for tp in failed})
+        futures = self._admin.describe_topics(TopicCollection(topics), request_timeout=self._timeout_s)
+        described = {topic: self._result(future, topic=topic) for topic, future in self._done(futures)}
+        for tp in sorted(failed):
+            if tp.partition not in {each.id for each in described[tp.topic].partitions}:
+                raise DataLossError(_gone(tp.topic, tp.partition, self.settings.bootstrap_servers))
+        first = min(failed)
+        msg = (
+            f"{len(failed)} topic-partitions have no leader at the moment (first {first}: "
+            f"{failed[first].str()}); waiting for the brokers that hold them"
+        )
+        raise PartitionsUnavailable(msg, answered)
 
     def _done(self, futures: Mapping[Any, Future[Any]]) -> list[tuple[Any, Future[Any]]]:
         """All of `futures`, each with a result; ends early if Kafka refuses to talk to us at all."""
@@ -258,11 +298,11 @@ class Cluster:
         if name in _NO_TOPIC:
             raise DataLossError(_gone(topic, partition, self.settings.bootstrap_servers))
         if name in _GROUP_IN_USE and group:
-            raise KafkaUnavailable(_in_use(group), transient=name == "REBALANCE_IN_PROGRESS")
+            raise KafkaUnavailable(_in_use(group), transient=False)
         if name in _DENIED:
             raise KafkaUnavailable(_DENIED[name](who, topic, group), transient=False)
         msg = f"Kafka at {self.settings.bootstrap_servers} answers: {error.str()}"
-        raise KafkaUnavailable(msg, transient=error.retriable())
+        raise KafkaUnavailable(msg, transient=name in _PASSING)
 
 
 _DENIED: Mapping[str, Callable[[str, str, str], str]] = {
