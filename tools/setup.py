@@ -37,11 +37,11 @@ CAUSES = (
     (r"No space left|disk quota", "the disk is full: make room (about 3 GB are needed), then run it again"),
     (r"Permission denied|Read-only file system", "a folder is not writable: see {log}"),
     (
-        r"hash(es)? (mismatch|do not match)|do not match the hashes",
+        r"hash(es)? mismatch|do not match the hashes",
         "a package is not the one that the lock names: see {log}",
     ),
     (
-        r"resolve host|name resolution|dns error|timed? ?out|[Cc]onnection|unreachable|error sending request|tunnel",
+        r"resolve host|name resolution|dns error|timed? ?out|connection|unreachable|error sending request|tunnel",
         "the package index cannot be reached: check the network (or HTTPS_PROXY), then run it again",
     ),
     (
@@ -51,6 +51,10 @@ CAUSES = (
     (
         r"ensurepip|No module named '?venv",
         "this Python has no venv module: install it (on Debian and Ubuntu `apt-get install python3-venv`)",
+    ),
+    (
+        r"No matching distribution|No solution found",
+        "the package index lacks a package for this Python: see {log}, or run `make setup PYTHON=/path/to/python3.12`",
     ),
 )
 
@@ -244,7 +248,7 @@ def _lines(child: subprocess.Popen[bytes], progress: Callable[[str], None]) -> I
 
 def _cause(said: str) -> str | None:
     for pattern, sentence in CAUSES:
-        if re.search(pattern, said):
+        if re.search(pattern, said, re.IGNORECASE):
             return sentence.format(log=LOG)
     return None
 
