@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import json
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -196,12 +197,20 @@ def _token(body: dict[str, object], oauth: OAuth, now: float) -> Token:
     """Life and owner of a token: from its claims where it is a JWT, else from the answer around it."""
     text = str(body["access_token"])
     claims = _claims(text)
-    life = body.get("expires_in")
-    expires = claims.get("exp", now + float(life) if isinstance(life, (int, float, str)) else None)
-    if not isinstance(expires, (int, float)) or expires <= now:
+    expires = _seconds(claims.get("exp")) or now + _seconds(body.get("expires_in"))
+    if expires <= now:
         msg = f"the token endpoint {oauth.shown_endpoint} gave a token that is over or says no end; check its clock"
         raise KafkaUnavailable(msg, transient=False)
-    return Token(text, str(claims.get("sub", oauth.client_id)), now + (expires - now) * _RENEW_AT, float(expires))
+    return Token(text, str(claims.get("sub", oauth.client_id)), now + (expires - now) * _RENEW_AT, expires)
+
+
+def _seconds(value: object) -> float:
+    """A number, which some endpoints send as text; 0 for anything else."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else 0.0
+    except ValueError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def _claims(text: str) -> dict[str, object]:

@@ -138,7 +138,7 @@ def _read_own(values: Mapping[str, str]) -> tuple[str, str] | None:
     if inline is not None or inline_key is not None:
         _only_one(location)
         if inline is None or inline_key is None:
-            msg = "ssl.keystore.certificate.chain and ssl.keystore.key go together: set both"
+            msg = "and ssl.keystore.key go together: set both"
             raise ValueError(msg)
         return _pair(_private_key(_unfold(inline_key), key_password), _certificates(_unfold(inline)))
     if location is None:
