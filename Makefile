@@ -33,4 +33,4 @@ lock: setup  ## resolve requirements/*.in anew for every supported Python
 
 clean:  ## remove .venv, caches and build products of this checkout (not PENSTOCK_CACHE)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
-	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
