@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +10,7 @@ from penstock.model import Commit, TopicPartition
 from penstock.positions import GroupPosition, Policy, first_positions
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
@@ -53,7 +53,7 @@ class Subscription:
     """`topics` or `topics.regex` (the whole name must match)."""
 
     topics: tuple[str, ...] = ()
-    regex: str | None = None
+    regex: re.Pattern[str] | None = None
 
     def select(self, existing: Mapping[str, tuple[int, ...]]) -> frozenset[TopicPartition]:
         """The topic-partitions that exist and are subscribed."""
@@ -62,7 +62,7 @@ class Subscription:
 
     def covers(self, topic: str) -> bool:
         """Whether a topic of this name belongs to the connector."""
-        return topic in self.topics if self.regex is None else re.fullmatch(self.regex, topic) is not None
+        return topic in self.topics if self.regex is None else self.regex.fullmatch(topic) is not None
 
     def missing(self, existing: Collection[str]) -> list[str]:
         """Topics that were named and do not exist."""

@@ -12,12 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from penstock.crashpoints import reach
 from penstock.discovery import Subscription, beginnings, check_deleted, check_topics
 from penstock.engine import Engine
 from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster
-from penstock.pipeline import content_cuts, open_log, open_store, state_url
+from penstock.pipeline import content_cuts, open_log, open_store, state_url, sweep
 from penstock.planner import Rules
 from penstock.positions import Policy
 
@@ -60,14 +59,14 @@ class Running:
             subscription = Subscription(config.topics, config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
             store = open_store(config)
-            log = open_log(config, store)
-            reach("takeover.appended")
+            log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
             rules = Rules(config.flush_size, content_cuts(config), max_offsets=config.cycle_max_records)
             engine = Engine(config, rules, group, log, kafka, job, lambda: time.time_ns() // 1_000_000)
             running = cls(config, engine, kafka, subscription, policy)
             running.discover()
+            sweep(config, store, sorted({tp.topic for tp in log.head.positions}))
             running._resources = resources.pop_all()
             return running
 

@@ -1,1 +1,5 @@
-"""Configuration: properties files, one declaration per property, and the frozen `SinkConfig` that they make."""
+"""Configuration: a connector's properties as one frozen value, every mistake named at once."""
+
+from penstock.config.sink import SinkConfig
+
+__all__ = ["SinkConfig"]

@@ -1,0 +1,101 @@
+"""Properties that are known but not honoured here: accepted without effect, or not supported yet.
+
+docs/compatibility.md lists all of them; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+# Exact names, or prefixes that end with a dot, and what they mean here.
+WITHOUT_EFFECT: dict[str, str] = {
+    "schema.generator.class": "old and ignored by the connector as well",
+    "key.converter": "keys are not stored yet, so nothing converts them",
+    "key.converter.": "options of the key converter",
+    "header.converter": "headers are not stored yet",
+    "header.converter.": "options of the header converter",
+    "retry.backoff.ms": "waiting after an outage doubles from 1 s to 30 s",
+    "shutdown.timeout.ms": "hidden and unused in the connector as well",
+    "schemas.cache.config": "every schema that was met is kept",
+    "schema.cache.size": "every schema that was met is kept",
+    "offset.flush.interval.ms": "every cycle commits",
+    "offset.flush.timeout.ms": "every cycle commits",
+    "s3.elastic.buffer.enable": "buffers always grow with their content",
+    "s3.elastic.buffer.init.capacity": "buffers always grow with their content",
+    "enable.conditional.writes": "writes are always conditional",
+    "max.write.duration.ms": "there is no consumer that could be evicted",
+    "max.files.scan.limit": "nothing is scanned",
+    "report.null.values.to.dlq": "null values stop the topic-partition for now",
+    "tombstone.encoded.partition": "null values stop the topic-partition for now",
+    "errors.log.enable": "every error is logged, without record contents beyond an excerpt",
+    "errors.log.include.messages": "every error is logged, without record contents beyond an excerpt",
+    "errors.retry.timeout": "an outage is waited for as long as it lasts",
+    "errors.retry.delay.max.ms": "the longest wait is 30 s",
+    "config.action.reload": "files are read at start",
+    "parquet.codec": "only with the Parquet format",
+    "json.decimal.format": "JSON is copied as it is, decimals from Avro are base64",
+    "locale": "only with time-based partitioners",
+    "timezone": "only with time-based partitioners",
+    "path.format": "only with time-based partitioners",
+    "partition.duration.ms": "only with time-based partitioners",
+    "timestamp.extractor": "only with time-based partitioners",
+    "timestamp.field": "only with time-based partitioners",
+    "partition.field.name": "only with the field partitioner",
+    "rotate.file.on.partition.change": "only with time-based partitioners",
+    "allow.optional.map.keys": "map keys of Avro are always strings",
+    "hive.": "not wired into the connector either",
+    "internal.": "Connect's own topics",
+    "task.shutdown.graceful.timeout.ms": "the running cycle always ends",
+    "plugin.path": "there are no Java plugins",
+    "rest.": "the worker listens on loopback, on a port of the stack",
+    "listeners": "the worker listens on loopback, on a port of the stack",
+    "group.id": "the consumer group is `connect-<name>`",
+    "config.storage.": "state is in S3",
+    "status.storage.": "state is in S3",
+    "offset.storage.": "state is in S3",
+    "offset.": "state is in S3",
+    "admin.": "no topics are made",
+    "producer.": "nothing is produced",
+    "consumer.max.poll.records": "there is no poll loop",
+    "topic.creation.enable": "no topics are made",
+    "exactly.once.source.support": "only for source connectors",
+    "confluent.": "Confluent's licence and metrics",
+    "metric.": "Connect's metrics",
+    "metrics.": "Connect's metrics",
+}
+
+# Name -> the texts (lower case) that are accepted: those that change nothing. Everything else is refused by name.
+NOT_YET: dict[str, tuple[str, ...]] = {
+    "rotate.interval.ms": ("-1",),
+    "rotate.schedule.interval.ms": ("-1",),
+    "rotate.scheduled.interval.ms": ("-1",),
+    "partitioner.max.open.files": ("-1",),
+    "s3.compression.type": ("none", ""),
+    "s3.compression.level": ("-1",),
+    "s3.schema.partition.affix.type": ("none",),
+    "store.kafka.keys": ("false",),
+    "keys.format.class": (),
+    "store.kafka.headers": ("false",),
+    "headers.format.class": (),
+    "s3.ssea.name": ("",),
+    "s3.sse.customer.key": ("",),
+    "s3.sse.kms.key.id": ("",),
+    "s3.acl.canned": ("",),
+    "s3.wan.mode": ("false",),
+    "s3.proxy.url": ("",),
+    "s3.proxy.user": ("",),
+    "s3.proxy.password": ("",),
+    "s3.http.send.expect.continue": ("true", "false"),
+    "s3.object.tagging": ("false",),
+    "s3.object.tagging.key.value.pairs": ("",),
+    "s3.object.behavior.on.tagging.error": ("ignore", "fail"),
+    "s3.send.digest": ("false",),
+    "errors.deadletterqueue.topic.name": ("",),
+    "errors.deadletterqueue.context.headers.enable": ("false", "true"),
+    "errors.deadletterqueue.topic.replication.factor": ("1", "3"),
+    "transforms": ("",),
+    "predicates": ("",),
+}
+
+
+def without_effect(name: str) -> bool:
+    """Whether a property is accepted and means nothing here."""
+    return name in WITHOUT_EFFECT or any(name.startswith(p) for p in WITHOUT_EFFECT if p.endswith("."))

@@ -1,0 +1,275 @@
+"""A connector's configuration as one frozen value: every property that Penstock honours, declared once."""
+# ruff: noqa: RUF009 - `prop` makes a field
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.config import classes
+from penstock.config.declare import declarations, prop
+from penstock.config.kinds import (
+    LONG_MAX,
+    Bool,
+    Bucket,
+    Choice,
+    Hidden,
+    HttpUrl,
+    Int,
+    Matching,
+    Named,
+    S3Url,
+    Separator,
+    Text,
+    Topics,
+)
+from penstock.config.topic_pattern import TopicPattern
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
+
+    from penstock.config.secret import Secret
+
+_PATH = Matching(r"[^\x00-\x1f]*", "a text without control characters")
+_DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not empty")
+_NAME = Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, `.`, `_` and `-`, beginning with a letter or digit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkConfig:
+    """One connector. Travels to the Spark executors, so it is picklable; its repr shows no secret.
+
+    `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
+    `value.converter.`; `spark`: `spark.*` properties, passed on as they are.
+    """
+
+    name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
+    connector_class: str = prop(
+        "connector.class",
+        Named(classes.CONNECTORS),
+        default="s3",
+        origin="Connect",
+        supported=("s3",),
+        doc="The connector; Confluent's Java class name is understood.",
+    )
+    tasks_max: int = prop("tasks.max", Int(1), default="1", origin="Connect", doc="How many Spark tasks run at once.")
+    topics: tuple[str, ...] = prop(
+        "topics", Topics(), default=None, origin="Connect", doc="The topics to write. This or `topics.regex`."
+    )
+    topics_regex: re.Pattern[str] | None = prop(
+        "topics.regex",
+        TopicPattern(),
+        default=None,
+        origin="Connect",
+        doc="A Java regular expression that whole topic names match; new topics are picked up while running.",
+    )
+    flush_size: int = prop(
+        "flush.size", Int(1), required=True, shapes=True, doc="Records of a topic-partition between two cuts."
+    )
+    schema_compatibility: str = prop(
+        "schema.compatibility",
+        Choice(("NONE", "BACKWARD", "FORWARD", "FULL"), any_case=True),
+        default="NONE",
+        shapes=True,
+        supported=("NONE",),
+        doc="What a changed schema does: with NONE it closes the files.",
+    )
+    format_class: str = prop(
+        "format.class",
+        Named(classes.FORMATS),
+        required=True,
+        shapes=True,
+        supported=("avro", "json", "bytes"),
+        doc="The file format.",
+    )
+    avro_codec: str = prop(
+        "avro.codec",
+        Choice(("null", "deflate", "snappy", "bzip2")),
+        default="null",
+        shapes=True,
+        doc="Compression of Avro files.",
+    )
+    connect_meta_data: bool = prop(
+        "connect.meta.data",
+        Bool(),
+        default="true",
+        shapes=True,
+        doc="Whether Avro schemas in files carry Connect's properties (`connect.name`, `connect.version`, ...).",
+    )
+    enhanced_avro_schema_support: bool = prop(
+        "enhanced.avro.schema.support",
+        Bool(),
+        default="true",
+        shapes=True,
+        supported=(True,),
+        doc="Enum symbols and namespaces are kept.",
+    )
+    bytearray_extension: str = prop(
+        "format.bytearray.extension",
+        Matching(r"[^/\x00-\x1f]*", "an extension such as `.bin`"),
+        default=".bin",
+        shapes=True,
+        doc="What names of ByteArray files end with.",
+    )
+    bytearray_separator: str = prop(
+        "format.bytearray.separator",
+        Separator(),
+        default="\\n",
+        shapes=True,
+        doc="What stands behind each record of a ByteArray file.",
+    )
+    partitioner_class: str = prop(
+        "partitioner.class",
+        Named(classes.PARTITIONERS),
+        default="default",
+        shapes=True,
+        supported=("default",),
+        doc="How records are divided into encoded partitions.",
+    )
+    storage_class: str = prop(
+        "storage.class", Named(classes.STORAGES), default="s3", supported=("s3",), doc="The storage; only S3."
+    )
+    value_converter: str = prop(
+        "value.converter",
+        Named(classes.CONVERTERS),
+        required=True,
+        origin="Connect",
+        shapes=True,
+        supported=("avro", "json", "string", "bytes"),
+        doc="What record values are written in. Without one, that of the worker file.",
+    )
+    topics_dir: str = prop(
+        "topics.dir", _PATH, default="topics", shapes=True, doc="What object names begin with; may be empty."
+    )
+    directory_delim: str = prop(
+        "directory.delim", _DELIMITER, default="/", shapes=True, doc="Between the directories of an object name."
+    )
+    file_delim: str = prop(
+        "file.delim", _DELIMITER, default="+", shapes=True, doc="Between topic, partition and offset of an object name."
+    )
+    pad_width: int = prop(
+        "filename.offset.zero.pad.width",
+        Int(0, 19),
+        default="10",
+        shapes=True,
+        doc="Digits to which the offset in an object name is padded.",
+    )
+    bucket: str = prop("s3.bucket.name", Bucket(), required=True, doc="The bucket.")
+    region: str = prop("s3.region", Text(), default="us-west-2", doc="The bucket's region.")
+    store_url: str | None = prop("store.url", HttpUrl(), default=None, doc="Another S3 server than AWS's.")
+    path_style: bool = prop(
+        "s3.path.style.access.enabled", Bool(), default="true", doc="Whether the bucket is in the path of URLs."
+    )
+    part_size: int = prop(
+        "s3.part.size", Int(5_242_880), default="26214400", doc="Bytes of a part; larger objects go up in parts."
+    )
+    part_retries: int = prop("s3.part.retries", Int(0), default="3", doc="How often a failed request is made again.")
+    retry_backoff_ms: int = prop(
+        "s3.retry.backoff.ms",
+        Int(0, LONG_MAX),
+        default="200",
+        doc="The longest wait before the first retry; doubles with each, up to 24 hours, with full jitter.",
+    )
+    credentials: str = prop(
+        "s3.credentials.provider.class",
+        Named(classes.CREDENTIALS),
+        default="default",
+        supported=classes.CREDENTIALS_SUPPORTED,
+        doc="Where credentials come from.",
+    )
+    access_key_id: str = prop(
+        "aws.access.key.id", Text(blank=True), default="", doc="Static credentials; both or neither."
+    )
+    secret_access_key: Secret = prop("aws.secret.access.key", Hidden(), default="", doc="The secret to it.")
+    null_values: str = prop(
+        "behavior.on.null.values",
+        Choice(("fail", "ignore", "write"), any_case=True),
+        default="fail",
+        shapes=True,
+        supported=("fail",),
+        doc="What a record without a value does.",
+    )
+    errors_tolerance: str = prop(
+        "errors.tolerance",
+        Choice(("none", "all")),
+        default="none",
+        origin="Connect",
+        supported=("none",),
+        doc="With `none`, a topic-partition stops at a record that cannot be written.",
+    )
+    state_dir: str = prop(
+        "state.dir",
+        Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),
+        default="_penstock",
+        origin="Penstock",
+        doc="Where the state log is, in the sink's bucket: `<state.dir>/<name>/`.",
+    )
+    state_url: str | None = prop(
+        "state.url", S3Url(), default=None, origin="Penstock", doc="Where the state log is, if not under `state.dir`."
+    )
+    existing_objects: str = prop(
+        "s3.existing.objects",
+        Choice(("fail", "overwrite")),
+        default="fail",
+        origin="Penstock",
+        doc="What happens when an object that this connector did not write stands under one of its names.",
+    )
+    on_data_loss: str = prop(
+        "on.data.loss",
+        Choice(("fail", "skip")),
+        default="fail",
+        origin="Penstock",
+        doc="What happens when Kafka deleted records before they were written: stop, or go on behind the gap.",
+    )
+    on_missing_state: Literal["fail", "resume", "reset"] = prop(
+        "on.missing.state",
+        Choice(("fail", "resume", "reset")),
+        default="fail",
+        origin="Penstock",
+        doc="What happens when only our own mirrored group offsets are left: stop, go on from them, or begin anew.",
+    )
+    fencing: str = prop(
+        "fencing",
+        Choice(("on", "off")),
+        default="on",
+        origin="Penstock",
+        doc="`off` allows a store without conditional writes, where two instances are not kept apart.",
+    )
+    checkpoint_entries: int = prop(
+        "checkpoint.interval.entries",
+        Int(1),
+        default="100",
+        origin="Penstock",
+        doc="After how many entries of the state log its positions are summed up.",
+    )
+    cycle_max_records: int = prop(
+        "cycle.max.records",
+        Int(1, LONG_MAX),
+        default="10000000",
+        origin="Penstock",
+        doc="The most offsets that one cycle reads of a topic-partition.",
+    )
+    cycle_interval_ms: int = prop(
+        "cycle.interval.ms",
+        Int(1),
+        default="1000",
+        origin="Penstock",
+        doc="The pause before Kafka is asked again when there was nothing to do.",
+    )
+    given: Mapping[str, str] = field(default_factory=dict)
+    converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def shaping(self) -> dict[str, str]:
+        """What the state log records: the texts of the properties that shape files. No secret is among them."""
+        return dict(self.given)
+
+    def with_shaping(self, recorded: Mapping[str, str]) -> SinkConfig:
+        """This configuration with files shaped as recorded; what was not given then has its default."""
+        values: dict[str, Any] = {}
+        for name, each in declarations(SinkConfig).items():
+            if each.shapes:
+                text = recorded.get(each.name)
+                values[name] = each.default_value if text is None else each.kind.parse(text)
+        return replace(self, given=dict(recorded), **values)
