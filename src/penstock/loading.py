@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from penstock.config.load import kafka_properties, load_sink
 from penstock.config.properties import Properties, of_mapping, read
@@ -54,7 +54,7 @@ def _properties(source: Source, file: str) -> Properties:
     if isinstance(source, Properties):
         return resolve(source, os.environ)
     if isinstance(source, Mapping):
-        return resolve(of_mapping(source, file), os.environ)
+        return resolve(of_mapping(cast("Mapping[str, str]", source), file), os.environ)
     return resolve(read(source), os.environ)
 
 

@@ -12,6 +12,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
 from penstock.discovery import Subscription, beginnings, check_deleted, check_topics
 from penstock.engine import Engine
 from penstock.errors import UnavailableError
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("penstock.sink")
 _DISCOVERY_SECONDS = 5.0
+# A broker that has just started is still loading its groups.
+_PATIENT = Retrying(
+    retry=retry_if_exception(lambda error: isinstance(error, UnavailableError) and error.transient),
+    stop=stop_after_delay(10),
+    wait=wait_fixed(0.3),
+    reraise=True,
+)
 
 
 @dataclass(slots=True)
@@ -80,7 +89,7 @@ class Running:
         check_deleted(self.subscription, positions, existing)
         running = self._discovered is not None
         selected = self.subscription.select(existing)
-        new = beginnings(selected, positions, self.kafka, self.policy, MARK, running=running)
+        new = _PATIENT(beginnings, selected, positions, self.kafka, self.policy, MARK, running=running)
         if new:
             self.engine.begin(new)
             for tp, commit in new.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock import crashpoints
@@ -20,13 +21,14 @@ from penstock.running import Running
 from penstock.spark import session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
+    from penstock.loading import Source
 
 
 class Sink:
@@ -44,8 +46,8 @@ class Sink:
     @classmethod
     def from_properties(
         cls,
-        connector: str | Path | Mapping[str, str],
-        worker: str | Path | Mapping[str, str] | None = None,
+        connector: Source,
+        worker: Source | None = None,
         *,
         directory: Path | None = None,
     ) -> Sink:
@@ -76,7 +78,7 @@ class Sink:
             PenstockError: something is wrong from the start, or stays so.
         """
         stop = stop or threading.Event()
-        with self._open(spark) as running:
+        with self._open(spark) as running, self._shown(running):
             return run_summary(running, keep_running(running, stop, until_done=until_done))
 
     def run_once(self, spark: SparkSession | None = None) -> CycleSummary:
@@ -103,6 +105,13 @@ class Sink:
     def _open(self, spark: SparkSession | None) -> Running:
         crashpoints.arm()
         get = functools.cache(lambda: spark or session(self.config.tasks_max, self.config.spark))
-        running = Running.open(self.config, self.kafka, SparkJob(get, self.kafka, self.config.tasks_max))
+        return Running.open(self.config, self.kafka, SparkJob(get, self.kafka, self.config.tasks_max))
+
+    @contextmanager
+    def _shown(self, running: Running) -> Iterator[None]:
+        """While it runs, `status` asks the running connector."""
         self._running = running
-        return running
+        try:
+            yield
+        finally:
+            self._running = None

@@ -81,7 +81,7 @@ def _primitive(value: object, kind: str, schema: Any, where: str) -> object:  # 
             return value
         raise _misfit(value, f"a number that fits Avro's {kind}", where)
     if kind in {"float", "double"} and (number or value in _NOT_FINITE):
-        return float(value)  # type: ignore[arg-type] - a number, as the line above has checked
+        return float(value)  # type: ignore[arg-type] # a number, as the line above has checked
     if kind == "string" and isinstance(value, str):
         return value
     if kind == "bytes":

@@ -45,7 +45,7 @@ class Delivery:
     waiting: int = field(default=0)
 
     def report(self, line: int, error: KafkaError | None, _message: Message) -> None:
-        """librdkafka's delivery report of the record that came from `line`."""
+        """Take librdkafka's delivery report of the record that came from `line`."""
         self.waiting -= 1
         if error is None:
             self.written += 1
@@ -53,7 +53,9 @@ class Delivery:
             self.failure = (line, error.str())
 
 
-def _header(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+def _header(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, bytes], ...]:
     headers = []
     for text in values:
         name, equals, value = text.partition("=")
@@ -82,14 +84,18 @@ def _schema_text(_context: click.Context, option: click.Parameter, value: str | 
 )
 @click.argument("topic")
 @click.option("--value-format", type=click.Choice(FORMATS), default="string", show_default=True, help="What a line is.")
-@click.option("--value-schema", callback=_schema_text, metavar="TEXT|@FILE", help="Avro schema; default: TOPIC's latest.")
+@click.option(
+    "--value-schema", callback=_schema_text, metavar="TEXT|@FILE", help="Avro schema; default: TOPIC's latest."
+)
 @click.option("--key-format", type=click.Choice(FORMATS), default="string", show_default=True, help="What a key is.")
 @click.option("--key-schema", callback=_schema_text, metavar="TEXT|@FILE", help="Avro schema of keys.")
 @click.option("--key-separator", metavar="TEXT", help="Lines are KEY, this text, VALUE.")
 @click.option("--key", metavar="TEXT", help="The same key for every record.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", callback=_header, help="Header; repeatable.")
 @click.option("--partition", type=click.IntRange(min=0), help="Partition; default: by key.")
-@click.option("--timestamp", type=click.IntRange(min=0), metavar="MS", help="Record time, ms since 1970 UTC; default: now.")
+@click.option(
+    "--timestamp", type=click.IntRange(min=0), metavar="MS", help="Record time, ms since 1970 UTC; default: now."
+)
 @click.option("--null-marker", metavar="TEXT", help="A key or value that is this text is null.")
 @click.option("--hex", "binary", flag_value="hex", help="The format bytes is written in hexadecimal.")
 @click.option("--base64", "binary", flag_value="base64", help="The format bytes is written in base64.")
@@ -191,7 +197,9 @@ def _produce(
     """How many records the broker has taken. Raises PenstockError at the first line that it or an encoder refuses."""
     from confluent_kafka import Producer
 
-    producer = Producer({**place.kafka, "enable.idempotence": True, "linger.ms": 20, "message.max.bytes": 1_000_000_000})
+    producer = Producer(
+        {**place.kafka, "enable.idempotence": True, "linger.ms": 20, "message.max.bytes": 1_000_000_000}
+    )
     _check_partition(producer, place, envelope)
     delivery = Delivery()
     refused: tuple[int, str] | None = None

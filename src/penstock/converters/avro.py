@@ -101,7 +101,7 @@ class AvroConverter:
         for start, end in _runs(codes[:rows]):
             try:
                 lines.extend(encode(datum) for datum in self._decode(records, int(codes[start]), start, end))
-            except _UNREADABLE as error:  # noqa: PERF203 - a run, not a record
+            except _UNREADABLE as error:
                 row = len(lines)
                 reason = f"its value does not fit the schema it names ({error}); it is {excerpt(records.values[row])}"
                 return Converted(joined(lines, len(records)), (RowFault(row, reason),))

@@ -103,6 +103,12 @@ def load_info(directory: Path) -> StackInfo | None:
     return None if chosen is None else chosen.info()
 
 
+def worker_url(directory: Path) -> str | None:
+    """Where the worker of the stack in `directory` listens; None if there is no stack."""
+    chosen = settings.load(directory.expanduser().absolute())
+    return None if chosen is None else chosen.url("worker")
+
+
 def _make_folder(directory: Path) -> None:
     """A folder that is ours alone: new, empty, or a stack's."""
     try:

@@ -48,7 +48,7 @@ def _big_endian(data: Bytes, at: int, size: int) -> int:
     value = np.int64(np.int8(data[at]))
     for i in range(at + 1, at + size):
         value = (value << 8) | np.int64(data[i])
-    return value
+    return int(value)
 
 
 @compiled
@@ -120,7 +120,7 @@ def _headers(data: Bytes, at: int, end: int) -> bool:
 
 
 @compiled
-def _record(data: Bytes, at: int, end: int, span: Ints) -> tuple[int, int, int, int]:
+def _record(data: Bytes, at: int, end: int, span: Ints) -> tuple[int, int, int, int]:  # noqa: PLR0911 - a code each
     """Read the record at `at` into `span`: time delta, offset delta, the place behind, what is wrong."""
     size, at = _varint(data, at, end)
     if at < 0:

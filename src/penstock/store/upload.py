@@ -191,7 +191,7 @@ class ObjectWriter:
         for _ in range(_LOOKS):
             try:
                 return write(condition)
-            except (RefusedError, ConflictError, OutcomeUnknownError) as error:  # noqa: PERF203 - a request each
+            except (RefusedError, ConflictError, OutcomeUnknownError) as error:
                 found = self.uploads.store.head(self.key)
                 if found is None:
                     condition, problem = Create(), error

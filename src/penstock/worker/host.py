@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from penstock.sink import RunSummary, SinkStatus
+    from penstock.report import RunSummary, SinkStatus
 
 State = Literal["RUNNING", "PAUSED", "FAILED"]
 
@@ -87,7 +87,7 @@ class Host:
             except PenstockError as error:
                 broken = _Unusable(error)
                 self._hosted[connector.name] = Hosted(connector, broken, "FAILED", str(error))
-                _log.error("connector.failed name=%s reason=%s", connector.name, error)  # noqa: TRY400 - a sentence
+                _log.error("connector.failed name=%s reason=%s", connector.name, error)
 
     def names(self) -> list[str]:
         """The hosted connectors."""
@@ -190,7 +190,7 @@ class Host:
             _log.info("connector.stopped name=%s", name)
         except PenstockError as error:
             hosted.state, hosted.error = "FAILED", str(error)
-            _log.error("connector.failed name=%s reason=%s", name, error)  # noqa: TRY400 - a sentence, not a traceback
+            _log.error("connector.failed name=%s reason=%s", name, error)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: else the connector would end without a word
             hosted.state, hosted.error = "FAILED", f"an error inside Penstock: {error!r}"
             _log.critical("connector.failed name=%s", name, exc_info=True)
@@ -205,7 +205,11 @@ class _Unusable:
     error: PenstockError
 
     def run(
-        self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
+        self,
+        spark: SparkSession | None = None,  # noqa: ARG002 - a sink's signature
+        *,
+        until_done: bool = False,  # noqa: ARG002
+        stop: threading.Event | None = None,  # noqa: ARG002
     ) -> RunSummary:
         raise self.error
 

@@ -71,4 +71,6 @@ def _read(path: Path) -> SavedConnector:
         document = json.loads(path.read_text(encoding="utf-8"))
         return SavedConnector(document["name"], dict(document["config"]), bool(document["paused"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError([f"{path}: is no saved connector ({error}); remove it and load the connector again"]) from None
+        raise ConfigError(
+            [f"{path}: is no saved connector ({error}); remove it and load the connector again"]
+        ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.dev.services import kafka, moto, registry, s3proxy
+from penstock.dev.services import kafka, moto, registry, s3proxy, worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,4 +19,4 @@ def services(s3: str) -> tuple[Service, ...]:
 
     A further service is one file and one entry; `after_others` keeps it back until the ones before it answer.
     """
-    return (kafka.SERVICE, S3_SERVERS[s3], registry.SERVICE)
+    return (kafka.SERVICE, S3_SERVERS[s3], registry.SERVICE, worker.SERVICE)

@@ -1,0 +1,84 @@
+"""`penstock ls` and `penstock cat`: what is in the bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.cli.options import command, dir_option, output_option
+from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.cli.output import Output
+    from penstock.store.s3 import S3Store
+
+_SCHEME = "s3://"
+_connector = click.option(
+    "--connector",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A connector's file that says where the store is; default: the embedded stack.",
+)
+
+
+@command("ls", example="penstock ls\npenstock ls s3://my-bucket/topics/s3_topic/")
+@click.argument("url", default="")
+@_connector
+@output_option
+@dir_option
+def ls(url: str, connector: Path | None, output: Output, directory: Path) -> None:
+    """List objects; without a URL those under topics/ in the embedded stack's bucket."""
+    opened, prefix = _open(url, connector, directory)
+    found = opened.list(prefix if url else "topics/")
+    output.tables({"objects": [{"key": each.key, "size": each.size} for each in found]}, facts={})
+
+
+@command("cat", example="penstock cat s3://my-bucket/topics/t/partition=0/t+0+0000000000.avro")
+@click.argument("urls", nargs=-1, required=True)
+@_connector
+@dir_option
+def cat(urls: tuple[str, ...], connector: Path | None, directory: Path) -> None:
+    """Print the records of objects (Avro, JSON, bytes) as JSON lines."""
+    from penstock.formats.read import records
+
+    for url in urls:
+        opened, key = _open(url, connector, directory)
+        for record in records(opened.get(key), key):
+            sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _open(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
+    """The bucket of a URL, with the credentials of the connector's file, the stack or boto3's chain; and the key."""
+    from penstock.dev import stack
+    from penstock.store.s3 import StoreOptions, store
+
+    bucket, _, key = url.removeprefix(_SCHEME).partition("/")
+    if url and not (url.startswith(_SCHEME) and bucket):
+        msg = f"an object is s3://BUCKET/KEY, got `{url}`"
+        raise UsageError(msg)
+    given = _of_connector(connector) if connector else {}
+    info = stack.load_info(directory) if connector is None else None
+    if info is not None:
+        given = info.as_json()
+    if not bucket and "s3.bucket.name" not in given:
+        msg = "name a bucket (s3://BUCKET/PREFIX), or start the embedded stack with `penstock start`"
+        raise UsageError(msg)
+    options = StoreOptions(
+        bucket or given["s3.bucket.name"],
+        given.get("s3.region", "us-west-2"),
+        given.get("store.url"),
+        access_key_id=given.get("aws.access.key.id", ""),
+        secret_access_key=given.get("aws.secret.access.key", ""),
+    )
+    return store(options), key
+
+
+def _of_connector(file: Path) -> dict[str, str]:
+    from penstock.config.properties import read
+    from penstock.config.variables import resolve
+
+    return {name: value.text for name, value in resolve(read(file), os.environ).items()}

@@ -1,0 +1,60 @@
+"""Records of an object of ours, for people: by the extension of its name."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DAMAGED = (ValueError, EOFError, KeyError, IndexError, TypeError, StopIteration, OSError)
+
+
+def records(data: bytes, key: str) -> Iterator[Any]:
+    """The records as JSON values: Avro data, JSON documents, or the lines of anything else.
+
+    Raises:
+        PenstockError: the object is not what its name says; names it and the record.
+    """
+    read = _avro if key.endswith(".avro") else _json if key.endswith(".json") else _lines
+    count = 0
+    try:
+        for record in read(data):
+            yield record
+            count += 1
+    except _DAMAGED as error:
+        msg = f"`{key}` is damaged after record {count}: {error}; compare its size and checksum with the state log"
+        raise PenstockError(msg) from error
+
+
+def _avro(data: bytes) -> Iterator[Any]:
+    for record in fastavro.reader(io.BytesIO(data)):
+        yield plain(record)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - Avro data
+    """As JSON can hold it: bytes in base64, dates and decimals as text."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _json(data: bytes) -> Iterator[Any]:
+    for line in data.splitlines():
+        yield json.loads(line)
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    for line in data.removesuffix(b"\n").split(b"\n"):
+        yield line.decode("utf-8", "backslashreplace")
