@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from certificates import Certified, authority, issue
 from penstock.errors import ConfigError
@@ -99,6 +100,15 @@ def test_the_clients_own_key_and_chain_are_read(settings: dict[str, str], files:
     tls = tls_of(placed)
     assert tls.key == OWN.key_pem()
     assert tls.chain == OWN.certificate_pem + MIDDLE.certificate_pem
+
+
+def test_a_chain_that_goes_up_to_the_root_is_put_in_order_and_ends_there() -> None:
+    deep = issue("deep", authority("Lower", MIDDLE))
+    pems = [ROOT.certificate_pem, *(each.public_bytes(Encoding.PEM).decode() for each in deep.above)]
+    tls = tls_of(
+        {"ssl.keystore.certificate.chain": "".join([*pems, deep.certificate_pem]), "ssl.keystore.key": deep.key_pem()}
+    )
+    assert tls.chain == deep.chain_pem + ROOT.certificate_pem
 
 
 MISTAKES = {
