@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from certificates import Certified, authority, issue
 from penstock.errors import ConfigError
@@ -101,6 +102,15 @@ def test_the_clients_own_key_and_chain_are_read(settings: dict[str, str], files:
     assert tls.chain == OWN.certificate_pem + MIDDLE.certificate_pem
 
 
+def test_a_chain_that_goes_up_to_the_root_is_put_in_order_and_ends_there() -> None:
+    deep = issue("deep", authority("Lower", MIDDLE))
+    pems = [ROOT.certificate_pem, *(each.public_bytes(Encoding.PEM).decode() for each in deep.above)]
+    tls = tls_of(
+        {"ssl.keystore.certificate.chain": "".join([*pems, deep.certificate_pem]), "ssl.keystore.key": deep.key_pem()}
+    )
+    assert tls.chain == deep.chain_pem + ROOT.certificate_pem
+
+
 MISTAKES = {
     "no such file": (
         {"ssl.truststore.location": "{}/none.pem"},
@@ -191,9 +201,10 @@ def test_a_mistake_in_a_store_is_one_sentence(settings: dict[str, str], sentence
     assert "hush" not in problem
 
 
-@pytest.mark.parametrize("old", [(), ("-J-Dkeystore.pkcs12.legacy",)], ids=["today's ciphers", "those of old Javas"])
+@pytest.mark.parametrize("old", [(), ("-Dkeystore.pkcs12.legacy",)], ids=["today's ciphers", "those of old Javas"])
 def test_stores_that_keytool_makes_are_read(old: tuple[str, ...], tmp_path: Path) -> None:
-    keytool = find_java() / "bin" / "keytool"
+    # By its class: a bundled Java has no bin/keytool.
+    keytool = [find_java() / "bin" / "java", *old, "sun.security.tools.keytool.Main"]
     (tmp_path / "root.pem").write_text(ROOT.certificate_pem)
     (tmp_path / "own.p12").write_bytes(OWN.p12("secret1"))
     trust = ["-importcert", "-noprompt", "-alias", "root", "-file", "root.pem", "-keystore", "trust.p12"]
@@ -202,7 +213,7 @@ def test_stores_that_keytool_makes_are_read(old: tuple[str, ...], tmp_path: Path
         [*trust, "-storetype", "PKCS12", "-storepass", "secret1"],
         [*own, "-deststoretype", "PKCS12", "-deststorepass", "secret1"],
     ):
-        subprocess.run([keytool, *old, *command], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run([*keytool, *command], cwd=tmp_path, check=True, capture_output=True)
     tls = tls_of(
         {
             "ssl.truststore.location": str(tmp_path / "trust.p12"),

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, not in its types
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from penstock.errors import DataLossError, KafkaUnavailable
-from penstock.kafka.failures import Report, away, refusal, user
+from penstock.errors import KafkaUnavailable
+from penstock.kafka.answers import NO_ANSWER, NO_LEADER, NoCoordinatorYet, Subject, gone, meaning
+from penstock.kafka.failures import Report, away, refusal
 from penstock.kafka.oauth import OAuth, token_source
 from penstock.model import TopicPartition
 
@@ -31,41 +33,6 @@ _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"))
 _PEEK_SECONDS = 0.05
 _MOST_REPORTS = 50
-_NO_ANSWER = (
-    "_TIMED_OUT",
-    "_TRANSPORT",
-    "_ALL_BROKERS_DOWN",
-    "_RESOLVE",
-    "_SSL",
-    "_AUTHENTICATION",
-    "_TIMED_OUT_QUEUE",
-)
-_NO_TOPIC = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID")
-_NO_LEADER = (
-    *_NO_TOPIC,
-    "_NOENT",
-    "NOT_LEADER_FOR_PARTITION",
-    "LEADER_NOT_AVAILABLE",
-    "FENCED_LEADER_EPOCH",
-    "UNKNOWN_LEADER_EPOCH",
-    "OFFSET_NOT_AVAILABLE",
-    "REPLICA_NOT_AVAILABLE",
-    "KAFKA_STORAGE_ERROR",
-)
-# librdkafka calls no error of a broker's answer retriable, so what passes by itself is named here.
-_PASSING = (
-    *_NO_LEADER,
-    "COORDINATOR_NOT_AVAILABLE",
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "NOT_COORDINATOR",
-    "REQUEST_TIMED_OUT",
-    "NETWORK_EXCEPTION",
-    "BROKER_NOT_AVAILABLE",
-    "NOT_ENOUGH_REPLICAS",
-    "THROTTLING_QUOTA_EXCEEDED",
-    "UNKNOWN",
-)
-_GROUP_IN_USE = ("UNKNOWN_MEMBER_ID", "NON_EMPTY_GROUP", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS")
 _ATTEMPTS = 5
 
 
@@ -172,12 +139,9 @@ class Cluster:
         if not tps:
             return {}
         asked = ConsumerGroupTopicPartitions(group, [KafkaTopicPartition(tp.topic, tp.partition) for tp in tps])
-        futures = self._admin.list_consumer_group_offsets([asked], request_timeout=self._timeout_s)
-        ((_, future),) = self._done(futures)
-        found = self._result(future, group=group).topic_partitions
-        for each in found:
-            if each.error is not None:
-                self._fail(each.error, topic=each.topic, group=group)
+        found = self._of_group(
+            group, lambda: self._admin.list_consumer_group_offsets([asked], request_timeout=self._timeout_s)
+        )
         return {
             TopicPartition(each.topic, each.partition): GroupOffset(each.offset, each.metadata or "")
             for each in found
@@ -193,13 +157,10 @@ class Cluster:
         if not offsets:
             return
         marked = [KafkaTopicPartition(tp.topic, tp.partition, offset, MARK) for tp, offset in offsets.items()]
-        futures = self._admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, marked)], request_timeout=self._timeout_s
+        asked = ConsumerGroupTopicPartitions(group, marked)
+        self._of_group(
+            group, lambda: self._admin.alter_consumer_group_offsets([asked], request_timeout=self._timeout_s)
         )
-        ((_, future),) = self._done(futures)
-        for each in self._result(future, group=group).topic_partitions:
-            if each.error is not None:
-                self._fail(each.error, topic=each.topic, group=group)
 
     @property
     def _admin(self) -> AdminClient:
@@ -216,6 +177,26 @@ class Cluster:
         """Find out that a broker answers, or why none does."""
         for _, future in self._done({"": self._admin.describe_cluster(request_timeout=self._timeout_s)}):
             self._result(future)
+
+    def _of_group(self, group: str, ask: Callable[[], Mapping[str, Future[Any]]]) -> list[KafkaTopicPartition]:
+        """What the group's coordinator answers; asked again for a while where it is just being appointed."""
+
+        def attempt() -> list[KafkaTopicPartition]:
+            ((_, future),) = self._done(ask())
+            found: list[KafkaTopicPartition] = self._result(future, group=group).topic_partitions
+            for each in found:
+                if each.error is not None:
+                    self._fail(each.error, topic=each.topic, group=group)
+            return found
+
+        settings = self.settings
+        patiently = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS + 3),
+            wait=wait_exponential(settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000),
+            retry=retry_if_exception_type(NoCoordinatorYet),
+            reraise=True,
+        )
+        return patiently(attempt)
 
     def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
         """One offset per topic-partition; asked again a few times where a leader is just changing."""
@@ -248,7 +229,7 @@ class Cluster:
                 answered[tp] = future.result().offset
                 continue
             failed[tp] = _kafka_error(error)
-            if failed[tp].name() not in _NO_LEADER:
+            if failed[tp].name() not in NO_LEADER:
                 self._fail(failed[tp], topic=tp.topic, partition=tp.partition)
         return failed
 
@@ -259,7 +240,7 @@ class Cluster:
         described = {topic: self._result(future, topic=topic) for topic, future in self._done(futures)}
         for tp in sorted(failed):
             if tp.partition not in {each.id for each in described[tp.topic].partitions}:
-                raise DataLossError(_gone(tp.topic, tp.partition, self.settings.bootstrap_servers))
+                raise gone(Subject(tp.topic, tp.partition), self.settings)
         first = min(failed)
         msg = (
             f"{len(failed)} topic-partitions have no leader at the moment (first {first}: "
@@ -271,13 +252,15 @@ class Cluster:
         """All of `futures`, each with a result; ends early if Kafka refuses to talk to us at all."""
         deadline = time.monotonic() + self._timeout_s
         self._reports.clear()
+        judged = 0
         while True:
             left = wait(futures.values(), timeout=_PEEK_SECONDS).not_done
             self._admin.poll(0)
             if not left:
                 return list(futures.items())
-            if refused := self._refusal():
+            if len(self._reports) > judged and (refused := self._refusal()):
                 raise refused
+            judged = len(self._reports)
             if time.monotonic() > deadline + _PEEK_SECONDS:
                 raise away(self.settings, self._reports, self._timeout_s)
 
@@ -292,30 +275,9 @@ class Cluster:
 
     def _fail(self, error: KafkaError, *, topic: str = "", partition: int | None = None, group: str = "") -> NoReturn:
         """Raise what an error of the broker or of the client means to the user."""
-        name, who = error.name(), user(self.settings)
-        if name in _NO_ANSWER:
+        if error.name() in NO_ANSWER:
             raise self._refusal() or away(self.settings, self._reports, self._timeout_s)
-        if name in _NO_TOPIC:
-            raise DataLossError(_gone(topic, partition, self.settings.bootstrap_servers))
-        if name in _GROUP_IN_USE and group:
-            raise KafkaUnavailable(_in_use(group), transient=False)
-        if name in _DENIED:
-            raise KafkaUnavailable(_DENIED[name](who, topic, group), transient=False)
-        msg = f"Kafka at {self.settings.bootstrap_servers} answers: {error.str()}"
-        raise KafkaUnavailable(msg, transient=name in _PASSING)
-
-
-_DENIED: Mapping[str, Callable[[str, str, str], str]] = {
-    "TOPIC_AUTHORIZATION_FAILED": lambda who, topic, _: (
-        f"Kafka does not let {who} read topic `{topic}`: grant it DESCRIBE and READ on the topic"
-    ),
-    "GROUP_AUTHORIZATION_FAILED": lambda who, _, group: (
-        f"Kafka does not let {who} use consumer group `{group}`: grant it DESCRIBE and READ on the group"
-    ),
-    "CLUSTER_AUTHORIZATION_FAILED": lambda who, _topic, _group: (
-        f"Kafka does not let {who} use the cluster: grant it DESCRIBE on the cluster"
-    ),
-}
+        raise meaning(error, self.settings, Subject(topic, partition, group))
 
 
 def _kafka_error(error: BaseException) -> KafkaError:
@@ -324,19 +286,3 @@ def _kafka_error(error: BaseException) -> KafkaError:
         inner: KafkaError = error.args[0]
         return inner
     raise error
-
-
-def _gone(topic: str, partition: int | None, servers: str) -> str:
-    what = f"topic `{topic}`" if partition is None else f"partition {partition} of topic `{topic}`"
-    return (
-        f"{what} does not exist (any more) at {servers}, or may not be seen: "
-        "correct `topics`, or create the topic under a connector name of its own"
-    )
-
-
-def _in_use(group: str) -> str:
-    connector = group.removeprefix("connect-")
-    return (
-        f"Kafka Connect is still running connector `{connector}`: its consumer group `{group}` has members; "
-        "stop it there first, for both would write the same records"
-    )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from penstock.kafka.settings import KafkaSettings
+    from penstock.kafka.tls import Tls
 
 _PROBE_SECONDS = 3.0
 _LOGIN = "_AUTHENTICATION"
@@ -28,6 +29,7 @@ _TLS_TEXTS = ("SSL handshake failed", "certificate verify failed")
 _CERTIFICATE_ALERT = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca|access denied|handshake failure)")
 _OFFERED = re.compile(r"supported mechanisms: *(\S+)")
 _WHERE = re.compile(r"^\S*?/bootstrap: |^\S+?/\d+: ")
+_URL = re.compile(r"\w+://(\S+):(\d+)/")
 _STATE = re.compile(r" \(after \d+ms in state \w+\)")
 
 # By OpenSSL's verification codes.
@@ -66,7 +68,12 @@ def refusal(settings: KafkaSettings, reports: Sequence[Report]) -> KafkaUnavaila
         if report.code == _LOGIN:
             return _login_refused(settings, report.text)
     if settings.tls is not None:
-        if any(mark in text for text in texts for mark in _TLS_TEXTS) and (found := probe_tls(settings)):
+        # A broker that others told of may be the one to blame, not one of bootstrap.servers.
+        failed = [text for text in texts if any(mark in text for mark in _TLS_TEXTS)]
+        suspects = dict.fromkeys(
+            (where[1].strip("[]"), int(where[2])) for text in failed if (where := _URL.match(text))
+        )
+        if found := probe_tls(settings.tls, suspects):
             return found
         for text in texts:
             if alert := _CERTIFICATE_ALERT.search(text):
@@ -97,12 +104,10 @@ def user(settings: KafkaSettings) -> str:
     return "a user without login"
 
 
-def probe_tls(settings: KafkaSettings) -> KafkaUnavailable | None:
-    """Shake hands with each broker once more, by Python's ssl, which tells why a certificate is refused."""
-    if settings.tls is None:
-        return None
-    context = ssl_context(settings.tls)
-    return next((found for address in _addresses(settings) if (found := _certificate_refused(address, context))), None)
+def probe_tls(tls: Tls, addresses: Iterable[tuple[str, int]]) -> KafkaUnavailable | None:
+    """Shake hands once more with each broker, by Python's ssl, which tells why a certificate is refused."""
+    context = ssl_context(tls)
+    return next((found for address in addresses if (found := _certificate_refused(address, context))), None)
 
 
 def _certificate_refused(address: tuple[str, int], context: ssl.SSLContext) -> KafkaUnavailable | None:
