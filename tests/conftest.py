@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Protocol
 import boto3
 import pytest
 from botocore.config import Config
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from penstock.dev import stack as dev_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from mypy_boto3_s3 import S3Client
 
@@ -78,6 +82,23 @@ def make_topic(kafka_admin: AdminClient) -> MakeTopic:
 def topic(make_topic: MakeTopic) -> str:
     """A fresh topic with one partition."""
     return make_topic()
+
+
+@pytest.fixture(scope="session")
+def produce_avro(stack: StackInfo) -> Callable[..., None]:
+    """Write Avro values with Confluent's serializer: `produce_avro(topic, schema, values, partition=0)`."""
+    registry = SchemaRegistryClient({"url": stack.schema_registry_url})
+    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "linger.ms": 5})
+
+    def produce(topic: str, schema: str, values: Iterable[object], partition: int = 0) -> None:
+        serialize = AvroSerializer(registry, schema, conf={"use.latest.version": False})
+        context = SerializationContext(topic, MessageField.VALUE)
+        for value in values:
+            producer.produce(topic, serialize(value, context), partition=partition)
+            producer.poll(0)
+        producer.flush()
+
+    return produce
 
 
 def s3_client(info: StackInfo) -> S3Client:

@@ -20,10 +20,11 @@ PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 
 
 @pytest.fixture(scope="module")
-def quickstart(stack, tmp_path_factory, registry_topic):
+def quickstart(stack, tmp_path_factory, make_topic, produce_avro):
     """A topic with the quickstart's nine records, and a way to write a connector's file for it."""
     directory = tmp_path_factory.mktemp("crash")
-    topic = registry_topic(SCHEMA, [{"f1": f"value{n}"} for n in range(1, 10)])
+    topic = make_topic()
+    produce_avro(topic, SCHEMA, [{"f1": f"value{n}"} for n in range(1, 10)])
 
     def connector(bucket: str, **extra: str) -> Path:
         info = stack.as_json()

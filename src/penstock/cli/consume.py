@@ -66,7 +66,7 @@ def consume(  # noqa: PLR0913 - one parameter per option
     if print_offset:
         parts.append(lambda m: f"{m.partition()}:{m.offset()}")
     if print_headers:
-        parts.append(lambda m: ",".join(f"{each[0]}={_text(each[1])}" for each in list(m.headers() or [])))
+        parts.append(lambda m: ",".join(f"{_text(each[0])}={_text(each[1])}" for each in list(m.headers() or [])))
     if print_key:
         parts.append(lambda m: _text(m.key()))
     for count, message in enumerate(_messages(place, topic, partition, offset, follow=follow), start=1):

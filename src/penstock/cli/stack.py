@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -41,9 +42,9 @@ def start(s3: Literal["s3proxy", "moto"], bucket: str | None, output: Output, di
 @dir_option
 def stop(directory: Path) -> None:
     """Stop the embedded stack; its data stays."""
-    from penstock.dev import stack
+    from penstock.dev.stack import stop as stop_stack
 
-    stack.stop(directory, _say)
+    stop_stack(directory, _say)
 
 
 @command("destroy", example="penstock destroy")
@@ -53,6 +54,6 @@ def destroy(yes: bool, directory: Path) -> None:
     """Stop the embedded stack and delete its folder with all topics, objects and schemas."""
     from penstock.dev import stack
 
-    if not yes and click.get_text_stream("stdin").isatty():
+    if not yes and sys.stdin.isatty():
         click.confirm(f"Delete {directory} with all topics, objects and schemas in it?", abort=True, err=True)
     stack.destroy(directory, _say)
