@@ -46,9 +46,11 @@ def moto_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StackInfo]:
 
 
 @pytest.fixture(scope="session")
-def s3(stack: StackInfo) -> S3Client:
+def s3(stack: StackInfo) -> Iterator[S3Client]:
     """A client with the stack's credentials."""
-    return s3_client(stack)
+    client = s3_client(stack)
+    yield client
+    client.close()
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def topic(make_topic: MakeTopic) -> str:
 
 
 @pytest.fixture(scope="session")
-def produce_avro(stack: StackInfo) -> Callable[..., None]:
+def produce_avro(stack: StackInfo) -> Iterator[Callable[..., None]]:
     """Write Avro values with Confluent's serializer: `produce_avro(topic, schema, values, partition=0)`."""
     registry = SchemaRegistryClient({"url": stack.schema_registry_url})
     producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "linger.ms": 5})
@@ -98,7 +100,8 @@ def produce_avro(stack: StackInfo) -> Callable[..., None]:
             producer.poll(0)
         producer.flush()
 
-    return produce
+    yield produce
+    registry.__exit__()
 
 
 def s3_client(info: StackInfo) -> S3Client:

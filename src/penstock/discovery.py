@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.errors import ConfigError, DataLossError
-from penstock.model import Commit, TopicPartition
+from penstock.model import Commit, Fault, TopicPartition
 from penstock.positions import GroupPosition, Policy, first_positions
 
 if TYPE_CHECKING:
@@ -88,6 +88,24 @@ def check_deleted(subscription: Subscription, known: Iterable[TopicPartition], e
             "take it out of `topics`, or create it again under a connector name of its own"
         )
         raise DataLossError(msg)
+
+
+def deleted(tp: TopicPartition, position: int, start: int) -> Fault:
+    """Kafka deleted records that were not written yet."""
+    message = (
+        f"{tp}: Kafka deleted the records from offset {position} to {start - 1} before they were written; set "
+        f"on.data.loss=skip to go on at offset {start}, and give the topic a longer retention"
+    )
+    return Fault(message, passing=False, offset=position)
+
+
+def made_anew(tp: TopicPartition, position: int, end: int) -> Fault:
+    """The log is shorter than what was written of it."""
+    message = (
+        f"{tp}: its log ends at offset {end}, but objects are committed up to offset {position}: the topic was deleted "
+        "and made anew; write it under a connector name and topics.dir of its own"
+    )
+    return Fault(message, passing=False, offset=position)
 
 
 def beginnings(

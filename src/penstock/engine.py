@@ -117,6 +117,13 @@ class Engine:
         """Record the first positions of topic-partitions that the log does not know yet."""
         self.log.append(commits=tuple(positions.values()))
 
+    def stop(self, tp: TopicPartition, fault: Fault) -> None:
+        """Leave a topic-partition where it stands, told once."""
+        if self.faults.get(tp) != fault:
+            _log.error("partition.stopped topic=%s partition=%d reason=%s", tp.topic, tp.partition, fault.message)
+        self.faults[tp] = fault
+        self.faults_tried_ms = self.clock_ms()
+
     def _run(self, plan: Plan, config: SinkConfig, seq: int) -> Cycle:
         receipts = self.job(plan, config, seq) if plan.ranges else []
         reach("job.done")

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from penstock.discovery import Subscription, beginnings, check_deleted, check_topics
+from penstock.discovery import Subscription, beginnings, check_deleted, check_topics, deleted, made_anew
 from penstock.engine import Engine
 from penstock.errors import UnavailableError
-from penstock.kafka.cluster import MARK, Cluster
+from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
+from penstock.model import Commit
 from penstock.pipeline import content_cuts, open_log, open_store, state_url, sweep
 from penstock.planner import Rules
 from penstock.positions import Policy
@@ -94,12 +95,47 @@ class Running:
             self.engine.begin(new)
             for tp, commit in new.items():
                 _log.info("partition.found topic=%s partition=%d start=%d", tp.topic, tp.partition, commit.position)
+        if self.engine.log.head.open_intent is None:
+            self.check_starts()
         self._discovered = now
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Kafka's log end of every topic-partition of this connector."""
+        """Kafka's log end of every topic-partition of this connector.
+
+        One without a leader at the moment is left out; one whose log ends before our position was made anew.
+        """
         tps = [tp for tp in self.engine.log.head.positions if self.subscription.covers(tp.topic)]
-        return self.kafka.log_ends(tps) if tps else {}
+        if not tps:
+            return {}
+        try:
+            ends = self.kafka.log_ends(tps)
+        except PartitionsUnavailable as error:
+            _log.warning("partitions.unavailable reason=%s", error)
+            ends = dict(error.answered)
+        for tp, end in ends.items():
+            position = self.engine.log.head.positions[tp]
+            if end < position:
+                self.engine.stop(tp, made_anew(tp, position, end))
+        return ends
+
+    def check_starts(self) -> None:
+        """Notice records that Kafka deleted before they were written, and do as `on.data.loss` says."""
+        positions = self.engine.log.head.positions
+        tps = [tp for tp in positions if self.subscription.covers(tp.topic)]
+        try:
+            starts = self.kafka.log_starts(tps) if tps else {}
+        except PartitionsUnavailable as error:
+            starts = dict(error.answered)
+        lost = {tp: start for tp, start in starts.items() if start > positions[tp]}
+        if self.config.on_data_loss == "skip" and lost:
+            for tp, start in lost.items():
+                _log.warning(
+                    "records.lost topic=%s partition=%d start=%d end=%d", tp.topic, tp.partition, positions[tp], start
+                )
+            self.engine.begin({tp: Commit(tp, start) for tp, start in lost.items()})
+            return
+        for tp, start in lost.items():
+            self.engine.stop(tp, deleted(tp, positions[tp], start))
 
     def cycle(
         self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False

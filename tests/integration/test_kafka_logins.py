@@ -104,7 +104,7 @@ def test_both_clients_log_in_after_a_trip_through_pickle(
     login: Login, broker: SecuredBroker, folder: Path, make_topic: Callable[..., str]
 ) -> None:
     topic = make_topic()
-    settings = pickle.loads(pickle.dumps(KafkaSettings.parse(login(broker, folder))))  # noqa: S301 - our own bytes
+    settings = pickle.loads(pickle.dumps(KafkaSettings.parse(login(broker, folder))))
     produce(settings, topic, "a", "b")
 
     async def topics_by_aiokafka() -> set[str]:

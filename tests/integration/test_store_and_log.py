@@ -37,7 +37,9 @@ def options(stack, bucket):
 
 @pytest.fixture
 def s3store(options):
-    return store(options)
+    opened = store(options)
+    yield opened
+    opened.client.close()
 
 
 def log(s3store, writer, every=100):
