@@ -66,7 +66,7 @@ class Running:
         """
         with ExitStack() as resources:
             kafka = resources.enter_context(Cluster(settings))
-            subscription = Subscription(config.topics, config.topics_regex)
+            subscription = Subscription(config.topics or (), config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
             store = open_store(config)
             log = open_log(config)

@@ -1,11 +1,10 @@
 """What Kafka lost before it was written is told, and skipped only where the user said so."""
 
-import itertools
-
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from penstock.config.load import load_sink
 from penstock.config.properties import of_mapping
@@ -86,12 +85,9 @@ def test_a_topic_made_anew_is_noticed(stack, running, make_topic, kafka_admin):
     one = running(topic)
     one.cycle(one.ends())
     kafka_admin.delete_topics([topic])[topic].result(30)
-    for _ in itertools.count():
-        try:
-            kafka_admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-            break
-        except Exception as error:  # noqa: BLE001 - the old one is still being deleted
-            assert "exist" in str(error) or "marked for deletion" in str(error)
+    # The old one is still being deleted for a moment.
+    anew = Retrying(retry=retry_if_exception_type(KafkaException), stop=stop_after_attempt(100), wait=wait_fixed(0.1))
+    anew(lambda: kafka_admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30))
     produce(stack, topic, 3)
     again = running(topic)
     assert again.cycle(again.ends()) is None

@@ -54,7 +54,7 @@ class SinkConfig:
         doc="The connector; Confluent's Java class name is understood.",
     )
     tasks_max: int = prop("tasks.max", Int(1), default="1", origin="Connect", doc="How many Spark tasks run at once.")
-    topics: tuple[str, ...] = prop(
+    topics: tuple[str, ...] | None = prop(
         "topics", Topics(), default=None, origin="Connect", doc="The topics to write. This or `topics.regex`."
     )
     topics_regex: re.Pattern[str] | None = prop(
