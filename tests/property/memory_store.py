@@ -1,4 +1,4 @@
-"""A store in memory that honours conditions, and whose answers a test can lose. Real servers have tests of their own."""
+"""A store in memory that honours conditions, and whose answers a test can lose. Real servers are tested elsewhere."""
 
 from __future__ import annotations
 

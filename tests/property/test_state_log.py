@@ -54,11 +54,11 @@ def act(log, what):
 def test_whatever_is_lost_or_late_every_instance_knows_the_log_as_it_is(steps):
     store = MemoryStore()
     logs = {}
-    for name, ((who, what), puts, gets) in enumerate(steps):
+    for name, ((who, wanted), puts, gets) in enumerate(steps):
         store.put_faults, store.get_faults = deque(puts), deque(gets)
-        if what == "start" or who not in logs:
+        what = wanted if who in logs else "start"
+        if what == "start":
             logs[who] = instance(store, f"{who}-{name}")
-            what = "start"
         try:
             act(logs[who], what)
         except TakenOverError:
@@ -79,9 +79,10 @@ def test_once_an_instance_took_over_no_older_one_appends(steps):
     store = MemoryStore()
     logs = {}
     newest = None
-    for name, (who, what) in enumerate(steps):
-        if what == "start" or who not in logs:
-            logs[who], newest, what = instance(store, f"{who}-{name}"), who, "start"
+    for name, (who, wanted) in enumerate(steps):
+        what = wanted if who in logs else "start"
+        if what == "start":
+            logs[who], newest = instance(store, f"{who}-{name}"), who
         if who == newest:
             act(logs[who], what)
         else:
