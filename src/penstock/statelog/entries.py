@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -63,7 +63,8 @@ def apply(head: Head, entry: Entry) -> Head:
     """The head behind one more entry.
 
     Raises:
-        StateError: the entry does not follow, or moves a position backwards.
+        StateError: the entry does not follow, or contradicts the head: it moves a position backwards, commits objects
+            outside of what it moves, plans from elsewhere than the position, or closes an intent that is not open.
     """
     if entry.seq != head.seq + 1:
         msg = f"state log: entry {entry.seq} follows entry {head.seq}; entries are missing"
@@ -73,17 +74,18 @@ def apply(head: Head, entry: Entry) -> Head:
         raise StateError(msg)
     positions, objects = dict(head.positions), dict(head.last_objects)
     for commit in entry.commits:
-        if commit.position < positions.get(commit.tp, 0):
-            before = positions[commit.tp]
-            msg = f"state log: entry {entry.seq} moves {commit.tp} back from offset {before} to {commit.position}"
-            raise StateError(msg)
+        _check_commit(commit, positions.get(commit.tp, 0), entry.seq)
         positions[commit.tp] = commit.position
         if commit.objects:
             objects[commit.tp] = commit.objects[-1].key
     intent = head.open_intent
-    if intent is not None and entry.closes == intent[0]:
+    if entry.closes is not None:
+        if intent is None or entry.closes != intent[0]:
+            msg = f"state log: entry {entry.seq} closes intent {entry.closes}, which is not open"
+            raise StateError(msg)
         intent = None
     if entry.intent is not None:
+        _check_intent(entry.intent, positions, entry.seq)
         intent = (entry.seq, entry.intent)
     config = head.config if entry.config is None else entry.config
     return replace(
@@ -95,6 +97,28 @@ def apply(head: Head, entry: Entry) -> Head:
         config=config,
         last_objects=objects,
     )
+
+
+def _check_commit(commit: Commit, position: int, seq: int) -> None:
+    """A commit goes on where its topic-partition stands, and what it names lies within what it moves."""
+    if commit.position < position:
+        msg = f"state log: entry {seq} moves {commit.tp} back from offset {position} to {commit.position}"
+        raise StateError(msg)
+    for each in commit.objects:
+        if not position <= each.start < each.end <= commit.position:
+            msg = (
+                f"state log: entry {seq} commits object {each.key} with offsets [{each.start}, {each.end}) of "
+                f"{commit.tp}, which are not within [{position}, {commit.position})"
+            )
+            raise StateError(msg)
+
+
+def _check_intent(plan: Plan, positions: Mapping[TopicPartition, int], seq: int) -> None:
+    for each in plan.ranges:
+        if positions.get(each.tp) != each.start:
+            at = positions.get(each.tp, "no position")
+            msg = f"state log: entry {seq} plans {each.tp} from offset {each.start}, but it stands at {at}"
+            raise StateError(msg)
 
 
 class _TopicPartition(msgspec.Struct, omit_defaults=True):
@@ -147,6 +171,10 @@ class Checkpoint(msgspec.Struct, kw_only=True):
         )
 
 
+_ENTRY_FIELDS = frozenset(each.name for each in fields(Entry))
+_CHECKPOINT_FIELDS = frozenset(Checkpoint.__struct_fields__)
+
+
 def encode(entry: Entry) -> bytes:
     """An entry as JSON; what is empty is left out."""
     document = msgspec.to_builtins(entry)
@@ -156,17 +184,25 @@ def encode(entry: Entry) -> bytes:
 
 def decode(data: bytes, key: str) -> Entry:
     """Read an entry. Raises StateError naming the key where it is none."""
-    return _decode(data, key, Entry)
+    return _decode(data, key, Entry, _ENTRY_FIELDS)
 
 
 def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
     """Read a checkpoint. Raises StateError naming the key where it is none."""
-    return _decode(data, key, Checkpoint)
+    return _decode(data, key, Checkpoint, _CHECKPOINT_FIELDS)
 
 
-def _decode(data: bytes, key: str, kind: type[T]) -> T:
+def _decode(data: bytes, key: str, kind: type[T], known: frozenset[str]) -> T:
+    """What is stored under `key`. A field or format of a newer Penstock is refused: misreading it would lose data."""
     try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.DecodeError as error:
+        stored = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        found = msgspec.json.decode(stored.get("format", b"0"), type=int)
+        unknown = sorted(stored.keys() - known)
+        if found <= FORMAT and not unknown:
+            return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         msg = f"state log: `{key}` is damaged ({error}); restore it from a backup or a bucket version"
         raise StateError(msg) from error
+    what = f"its field `{unknown[0]}`" if unknown else f"format {found}"
+    msg = f"state log: `{key}` was written by a newer Penstock ({what} is not known here); upgrade this one"
+    raise StateError(msg)

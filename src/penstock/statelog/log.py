@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -46,7 +46,10 @@ class Writer:
 
 @dataclass(slots=True)
 class StateLog:
-    """The log of one connector. Only `take_over` makes an instance one that may append."""
+    """The log of one connector. Only `take_over` makes an instance one that may append.
+
+    `_in_doubt`: an append ended without our knowing whether its entry is there.
+    """
 
     connector: str
     store: Store
@@ -55,6 +58,7 @@ class StateLog:
     checkpoint_every: int = 100
     head: Head = field(default_factory=Head)
     _since_checkpoint: list[Entry] = field(default_factory=list)
+    _in_doubt: bool = False
 
     def read(self) -> Head:
         """Everything that is in the log now; takes nothing over.
@@ -72,8 +76,7 @@ class StateLog:
         self.read()
         while True:
             entry = self._entry(takeover=Takeover(self.head.writer))
-            other = self._create(entry)
-            if other is None:
+            if self._create(entry) is entry:
                 self._advance(entry)
                 return self.head
             self._read_on()
@@ -86,25 +89,49 @@ class StateLog:
         config: Mapping[str, str] | None = None,
         closes: int | None = None,
     ) -> Head:
-        """Append one entry.
+        """Append one entry; it is there when this returns.
 
         Raises:
             TakenOverError: another instance appended before us; nothing was written, and nothing may be any more.
-            StoreUnavailable: the entry is not there; asking again is safe.
+            StateError: the entry contradicts the head; nothing was written.
+            StoreUnavailable: it is not known whether the entry is there. The next append finds out; if it was, that
+                raises this once more, because what the caller was about to say rests on an older `head`.
         """
+        self._settle()
         shaping = None if config is None else dict(config)
         entry = self._entry(intent=intent, commits=tuple(commits), config=shaping, closes=closes)
         expected = apply(self.head, entry)
-        other = self._create(entry)
-        if other is not None:
-            when = other.time or "an unknown time"
-            msg = (
-                f"connector `{self.connector}` was taken over by another instance on host {other.host} at {when} "
-                f"(state log entry {other.seq}); this instance stops"
-            )
-            raise TakenOverError(msg)
+        standing = self._create(entry)
+        if standing is not entry:
+            self._go_on_from(standing)
         self._advance(entry, expected)
         return self.head
+
+    def _settle(self) -> None:
+        """Find out what became of an append whose outcome is unknown."""
+        if not self._in_doubt:
+            return
+        key = self.names.entry(self.head.seq + 1)
+        try:
+            standing = decode(self.store.get(key), key)
+        except NotFoundError:
+            self._in_doubt = False
+            return
+        self._in_doubt = False
+        self._go_on_from(standing)
+
+    def _go_on_from(self, standing: Entry) -> NoReturn:
+        """An entry that this append did not make has its place: another instance's, or an earlier one of our own."""
+        if standing.writer == self.writer.id:
+            self._advance(standing)
+            msg = f"state log: entry {standing.seq} turned out to be written after all; planning again from there"
+            raise StoreUnavailable(msg)
+        when = standing.time or "an unknown time"
+        msg = (
+            f"connector `{self.connector}` was taken over by another instance on host {standing.host} at {when} "
+            f"(state log entry {standing.seq}); this instance stops"
+        )
+        raise TakenOverError(msg)
 
     def _entry(
         self,
@@ -130,24 +157,28 @@ class StateLog:
             closes=closes,
         )
 
-    def _create(self, entry: Entry) -> Entry | None:
-        """Create the entry. None when it is there and ours, else the entry of another that stands in its place.
+    def _create(self, entry: Entry) -> Entry:
+        """Create the entry. `entry` itself when it is there, else the one that stands in its place.
 
-        An outcome that we did not hear is found out by reading the key back.
+        An outcome that we did not hear is found out by reading the key back. Only the same bytes are the same entry:
+        an earlier append of ours, given up as unknown, may say something else under this very key.
         """
         key, body = self.names.entry(entry.seq), encode(entry)
+        self._in_doubt = True
         for _ in range(_UNCLEAR_TRIES):
             try:
                 self.store.put(key, body, Create())
             except (RefusedError, ConflictError, OutcomeUnknownError) as error:
                 unclear = error
             else:
-                return None
+                self._in_doubt = False
+                return entry
             try:
-                found = decode(self.store.get(key), key)
+                found = self.store.get(key)
             except NotFoundError:
                 continue
-            return None if found.writer == entry.writer else found
+            self._in_doubt = False
+            return entry if found == body else decode(found, key)
         msg = f"state log: entry `{key}` could not be written: {unclear}"
         raise StoreUnavailable(msg)
 

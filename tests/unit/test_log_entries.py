@@ -1,0 +1,96 @@
+import json
+
+import msgspec
+import pytest
+
+from penstock.errors import StateError
+from penstock.model import Commit, CommittedObject, Plan, PlannedRange, TopicPartition
+from penstock.statelog.entries import Checkpoint, Entry, Head, Takeover, apply, decode, decode_checkpoint, encode
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+PLAN = Plan((PlannedRange(A, 3, 9),), 17)
+
+
+def entry(seq, **content):
+    return Entry(seq=seq, writer="w", host="h", time_ms=1, time="1970-01-01T00:00:00.001+00:00", **content)
+
+
+def stored(start, end):
+    return CommittedObject(f"o{start}", start, end, end - start, 9, '"e"', "0", "partition=0", "", 1, 2, "flush.size")
+
+
+def fold(*entries):
+    head = Head()
+    for each in entries:
+        head = apply(head, each)
+    return head
+
+
+BEGUN = entry(1, commits=(Commit(A, 3), Commit(B, 0)))
+
+
+def test_an_intent_stays_open_until_an_entry_closes_it_or_a_newer_one_replaces_it():
+    planned = fold(BEGUN, entry(2, intent=PLAN))
+    assert planned.open_intent == (2, PLAN)
+    partly = apply(planned, entry(3, commits=(Commit(A, 5, (stored(3, 5),)),)))
+    assert (partly.open_intent, partly.positions) == ((2, PLAN), {A: 5, B: 0})
+    closed = apply(partly, entry(4, commits=(Commit(A, 9, (stored(5, 9),)),), closes=2))
+    assert (closed.open_intent, closed.positions) == (None, {A: 9, B: 0})
+    newer = Plan((PlannedRange(B, 0, 4),), 18)
+    assert apply(planned, entry(3, intent=newer)).open_intent == (3, newer)
+
+
+def test_commits_of_an_entry_count_before_its_plan():
+    head = fold(BEGUN, entry(2, commits=(Commit(B, 7),), intent=Plan((PlannedRange(B, 7, 8),), 17)))
+    assert head.open_intent is not None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (entry(3), "entry 3 follows entry 1"),
+        (entry(2, commits=(Commit(A, 2),)), "moves t-0 back from offset 3 to 2"),
+        (entry(2, commits=(Commit(A, 9, (stored(2, 9),)),)), r"o2 .*\[2, 9\).*\[3, 9\)"),
+        (entry(2, commits=(Commit(A, 9, (stored(3, 10),)),)), r"o3 .*\[3, 10\).*\[3, 9\)"),
+        (entry(2, closes=1), "closes intent 1, which is not open"),
+        (entry(2, intent=Plan((PlannedRange(A, 4, 9),), 17)), "plans t-0 from offset 4.* 3"),
+        (entry(2, format=2), "newer Penstock"),
+    ],
+)
+def test_an_entry_that_contradicts_the_head_is_refused(wrong, words):
+    with pytest.raises(StateError, match=words):
+        fold(BEGUN, wrong)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"takeover": Takeover("w0"), "config": {"flush.size": "3", "é": "\n"}},
+        {"intent": PLAN, "commits": (Commit(A, 9, (stored(3, 9),), skipped=2),), "closes": 1},
+    ],
+)
+def test_an_entry_survives_its_json(content):
+    assert decode(encode(entry(2, **content)), "k") == entry(2, **content)
+
+
+def test_a_checkpoint_holds_all_that_a_start_needs():
+    head = fold(
+        BEGUN, entry(2, intent=PLAN, config={"flush.size": "3"}), entry(3, commits=(Commit(B, 2, (stored(0, 2),)),))
+    )
+    assert decode_checkpoint(msgspec.json.encode(Checkpoint.of(head)), "k").head() == head
+
+
+def test_what_a_newer_penstock_wrote_is_refused_not_misread():
+    newer = {**json.loads(encode(entry(2))), "resets": []}
+    with pytest.raises(StateError, match=r"`log/2`.*`resets`.*upgrade"):
+        decode(json.dumps(newer).encode(), "log/2")
+    checkpoint = {**json.loads(msgspec.json.encode(Checkpoint.of(Head()))), "format": 2}
+    with pytest.raises(StateError, match=r"`checkpoint/2`.*format 2.*upgrade"):
+        decode_checkpoint(json.dumps(checkpoint).encode(), "checkpoint/2")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"seq": "one"}', b"\xff"])
+def test_a_damaged_entry_is_named(data):
+    with pytest.raises(StateError, match="`log/2` is damaged"):
+        decode(data, "log/2")
