@@ -240,7 +240,7 @@ def start(tmp_path):
         log.close()
 
 
-def wait_for(condition, process, seconds=120):
+def wait_for(condition, process, seconds=280):
     deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, process.said()

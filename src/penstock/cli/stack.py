@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from penstock.cli.options import command, dir_option, output_option
+from penstock.cli.output import JsonOutput
+from penstock.config.secret import HIDDEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +37,9 @@ def start(s3: Literal["s3proxy", "moto"], bucket: str | None, output: Output, di
     from penstock.dev import stack
 
     info = stack.start(directory, s3=s3, bucket=bucket, echo=_say)
-    output.fields(info.as_json())
+    # Scripts need the secret; a terminal's scrollback does not.
+    shown = info.as_json() if isinstance(output, JsonOutput) else {**info.as_json(), "aws.secret.access.key": HIDDEN}
+    output.fields(shown)
 
 
 @command("stop", example="penstock stop")

@@ -24,6 +24,7 @@ _STATUS = ((UnknownConnectorError, 404), (ConfigError, 400), (BusyError, 409))
 def make_app(host: Host, version: str) -> Flask:
     """The application."""
     app = Flask("penstock.worker")
+    app.json.sort_keys = False  # type: ignore[attr-defined] # of Flask's own provider
 
     @app.errorhandler(PenstockError)
     def failed(error: PenstockError) -> tuple[Response, int]:
