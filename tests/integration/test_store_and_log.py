@@ -3,6 +3,7 @@
 import itertools
 import os
 import threading
+from concurrent.futures import wait
 from dataclasses import replace
 
 import pytest
@@ -108,6 +109,7 @@ def test_an_upload_that_was_never_completed_leaves_no_object_and_is_swept(s3stor
     for action in ("abandon", "crash"):
         writer = uploads.open(f"topics/{action}", 0)
         writer.write(bytes(6 * MIB))
+        wait(writer._parts)
         if action == "abandon":
             writer.abandon()
     assert abort_leftovers(s3store, "topics/") == 1

@@ -49,7 +49,7 @@ def act(log, what):
         log.append(commits=[Commit(TP, at + (1 if what == "commit" else 5))], closes=is_open[0] if is_open else None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(STEPS, PUTS, GETS), max_size=20))
 def test_whatever_is_lost_or_late_every_instance_knows_the_log_as_it_is(steps):
     store = MemoryStore()
@@ -74,6 +74,7 @@ def test_whatever_is_lost_or_late_every_instance_knows_the_log_as_it_is(steps):
             assert log.head == folded(standing, log.head.seq)
 
 
+@settings(deadline=None)
 @given(st.lists(STEPS, max_size=25))
 def test_once_an_instance_took_over_no_older_one_appends(steps):
     store = MemoryStore()

@@ -21,6 +21,7 @@ from penstock.statelog.entries import (
     decode_checkpoint,
     encode,
 )
+from penstock.statelog.history import entries
 from penstock.statelog.objects import object_table
 from penstock.store.base import Anything, ConflictError, Create, NotFoundError, OutcomeUnknownError, RefusedError
 
@@ -190,11 +191,7 @@ class StateLog:
 
     def _read_on(self) -> None:
         """Fold in the entries behind the head."""
-        for listed in self.store.list(self.names.entries, self.names.entry(self.head.seq)):
-            if self.names.seq_of_entry(listed.key) is None:
-                msg = f"state log: `{listed.key}` is no entry; move it out of the log"
-                raise StateError(msg)
-            entry = decode(self.store.get(listed.key), listed.key)
+        for entry in entries(self.store, self.names, self.head.seq):
             self.head = apply(self.head, entry)
             self._since_checkpoint.append(entry)
 
@@ -214,9 +211,7 @@ class StateLog:
         """Write the head, then the hint. A failure costs a later start some time, so it stops nothing."""
         first, last = self._since_checkpoint[0].seq, self.head.seq
         try:
-            table = object_table(self._since_checkpoint)
-            if table is not None:
-                self._put_once(self.names.objects(first, last), table)
+            self._put_once(self.names.objects(first, last), object_table(self._since_checkpoint))
             self._put_once(self.names.checkpoint(last), msgspec.json.encode(Checkpoint.of(self.head)))
             self.store.put(self.names.hint, msgspec.json.encode({"seq": last}), Anything())
         except PenstockError as error:

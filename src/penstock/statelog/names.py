@@ -29,9 +29,14 @@ class Names:
         """The key of the checkpoint behind an entry."""
         return f"{self.prefix}checkpoint/{seq:020d}.json"
 
+    @property
+    def object_lists(self) -> str:
+        """What the keys of all lists of objects begin with."""
+        return f"{self.prefix}objects/"
+
     def objects(self, first: int, last: int) -> str:
         """The key of the list of objects that the entries `first` to `last` committed."""
-        return f"{self.prefix}objects/{first:020d}-{last:020d}.parquet"
+        return f"{self.object_lists}{first:020d}-{last:020d}.parquet"
 
     def probe(self, writer: str) -> str:
         """Where conditional writes are tried out."""
@@ -41,3 +46,8 @@ class Names:
         """The seq in an entry's key."""
         digits = key.removeprefix(self.entries).removesuffix(".json")
         return int(digits) if digits.isdecimal() else None
+
+    def span_of_objects(self, key: str) -> tuple[int, int] | None:
+        """The first and last entry in the key of a list of objects."""
+        first, _, last = key.removeprefix(self.object_lists).removesuffix(".parquet").partition("-")
+        return (int(first), int(last)) if first.isdecimal() and last.isdecimal() else None

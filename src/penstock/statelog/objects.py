@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.model import CommittedObject
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from penstock.statelog.entries import Entry
 
+SCHEMA = pa.schema(
+    [
+        ("entry", pa.int64()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        *((each.name, pa.int64() if each.type == "int" else pa.string()) for each in fields(CommittedObject)),
+    ]
+)
 
-def object_table(entries: Sequence[Entry]) -> bytes | None:
-    """A Parquet file with a row per object, in the order of the log; None where the entries committed none."""
-    rows = [
+
+def rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """A row of `SCHEMA` per committed object, in the order of the log."""
+    return [
         {"entry": entry.seq, "topic": commit.tp.topic, "partition": commit.tp.partition, **asdict(each)}
         for entry in entries
         for commit in entry.commits
         for each in commit.objects
     ]
-    if not rows:
-        return None
+
+
+def object_table(entries: Iterable[Entry]) -> bytes:
+    """A Parquet file of what `entries` committed, which may be nothing."""
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")
+    pq.write_table(pa.Table.from_pylist(rows(entries), schema=SCHEMA), sink, compression="zstd")
     return bytes(sink.getvalue())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ class NotFoundError(PenstockError):
     """There is no object under the key."""
 
 
-class OutcomeUnknownError(PenstockError):
+class OutcomeUnknownError(StoreUnavailable):
     """A write may or may not have happened: look before acting."""
 
 

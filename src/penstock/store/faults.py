@@ -10,10 +10,12 @@ from botocore.exceptions import (
     NoCredentialsError,
     PartialCredentialsError,
     ResponseStreamingError,
+    SSLError,
 )
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
 _SERVER_ERROR = 500
+_NOT_IMPLEMENTED = 501
 _TOO_MANY = 429
 _PASSING = frozenset(
     {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "ExpiredToken"}
@@ -30,6 +32,7 @@ _ADVICE = {
     "AuthorizationHeaderMalformed": "correct s3.region",
     "RequestTimeTooSkewed": "set this machine's clock",
     "InvalidBucketName": "correct s3.bucket.name",
+    "ExpiredToken": "renew the credentials",
 }
 
 
@@ -47,8 +50,10 @@ def is_passing(error: BaseException) -> bool:
     """Whether the same request may succeed a moment later."""
     if isinstance(error, ClientError):
         status = status_of(error)
+        if status == _NOT_IMPLEMENTED:
+            return False
         return status >= _SERVER_ERROR or status == _TOO_MANY or code_of(error) in _PASSING
-    return isinstance(error, (*_SILENT, OSError))
+    return isinstance(error, (*_SILENT, OSError)) and not isinstance(error, SSLError)
 
 
 def sentence(error: Exception, place: str) -> str:
@@ -56,13 +61,17 @@ def sentence(error: Exception, place: str) -> str:
     if isinstance(error, ClientError):
         code = code_of(error)
         advice = _ADVICE.get(code, "see the store's documentation for this code")
-        if is_passing(error):
+        if is_passing(error) and code not in _ADVICE:
             advice = "it is asked again"
         return f"{place}: the store answers {code} ({status_of(error)}); {advice}"
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
         return (
             f"{place}: no credentials were found; set aws.access.key.id and aws.secret.access.key, "
             "the environment variables of the same names, or ~/.aws/credentials"
+        )
+    if isinstance(error, SSLError):
+        return (
+            f"{place}: no TLS connection ({error}); check store.url, and set AWS_CA_BUNDLE for an authority of your own"
         )
     if is_passing(error):
         return f"{place}: the store does not answer ({type(error).__name__}); check store.url and that it runs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _CAP_MS = 24 * 60 * 60 * 1000
+_log = logging.getLogger("penstock.store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,15 @@ class RetryPolicy:
             wait=self._wait,
             retry=retry_if_exception(passing),
             sleep=self.sleep,
+            before_sleep=_announce,
             reraise=True,
         )
         return retrying(request)
 
     def _wait(self, state: RetryCallState) -> float:
         return self.jitter() * self.longest_wait_ms(state.attempt_number) / 1000
+
+
+def _announce(state: RetryCallState) -> None:
+    error = None if state.outcome is None else state.outcome.exception()
+    _log.warning("s3.retry retry=%d wait_s=%.3f reason=%s", state.attempt_number, state.upcoming_sleep, error)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from penstock.errors import StoreUnavailable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from penstock.store.base import Precondition
 
 T = TypeVar("T")
-_MISSING, _CONFLICT, _REFUSED = 404, 409, 412
+_MISSING, _CONFLICT, _REFUSED, _BEYOND_ITS_END = 404, 409, 412, 416
 _SILENT = (BotoConnectionError, HTTPClientError, OSError)
 
 
@@ -111,10 +111,19 @@ class S3Store:
 
     def get(self, key: str, start: int | None = None, end: int | None = None) -> bytes:
         """The object, or a range of it."""
-        extra = {} if start is None or end is None else {"Range": f"bytes={start}-{end - 1}"}
+        first = start or 0
+        if end is not None and end <= first:
+            return b""
+        whole = start is None and end is None
+        extra = {} if whole else {"Range": f"bytes={first}-{'' if end is None else end - 1}"}
 
         def request() -> bytes:
-            answer = self.client.get_object(Bucket=self.options.bucket, Key=key, **extra)
+            try:
+                answer = self.client.get_object(Bucket=self.options.bucket, Key=key, **extra)
+            except ClientError as error:
+                if status_of(error) == _BEYOND_ITS_END:
+                    return b""
+                raise
             return bytes(answer["Body"].read())
 
         return self._read(key, request)
@@ -195,26 +204,30 @@ class S3Store:
             return
 
     def uploads(self, prefix: str) -> Iterator[Upload]:
-        """Multipart uploads that were neither completed nor aborted; the first thousand are enough at a time."""
-        page = self._read(prefix, lambda: self.client.list_multipart_uploads(Bucket=self.options.bucket, Prefix=prefix))
-        for each in page.get("Uploads", []):
-            if each["Key"].startswith(prefix):
-                yield Upload(each["Key"], each["UploadId"])
+        """Multipart uploads that were neither completed nor aborted, a page at a time."""
+        extra: dict[str, str] = {}
+        while True:
+            page = self._read(prefix, functools.partial(self._uploads_page, prefix, extra))
+            for each in page.get("Uploads", []):
+                if each["Key"].startswith(prefix):
+                    yield Upload(each["Key"], each["UploadId"])
+            if not page.get("IsTruncated"):
+                return
+            extra = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+    def _uploads_page(self, prefix: str, extra: Mapping[str, str]) -> Any:  # noqa: ANN401 - boto3's own dictionaries
+        return self.client.list_multipart_uploads(Bucket=self.options.bucket, Prefix=prefix, **extra)
 
     def check(self) -> None:
         """Ask for one object of the bucket, the cheapest request whose refusal says why."""
-        try:
-            self._read("", lambda: self.client.list_objects_v2(Bucket=self.options.bucket, MaxKeys=1))
-        except NotFoundError as error:
-            msg = f"{self.options.place} does not exist; create it, or correct s3.bucket.name"
-            raise StoreUnavailable(msg, transient=False) from error
+        self._read("", lambda: self.client.list_objects_v2(Bucket=self.options.bucket, MaxKeys=1))
 
     def _read(self, key: str, request: Callable[[], T]) -> T:
         """A request that may be repeated."""
         try:
             return self.retry.call(request, is_passing)
         except ClientError as error:
-            if status_of(error) == _MISSING:
+            if status_of(error) == _MISSING and code_of(error) != "NoSuchBucket":
                 msg = f"there is no object `{key}` in {self.options.place}"
                 raise NotFoundError(msg) from error
             raise self._unavailable(error) from error
@@ -227,7 +240,7 @@ class S3Store:
             return self.retry.call(request, is_passing)
         except ClientError as error:
             status, code = status_of(error), code_of(error)
-            if status == _REFUSED or code == "PreconditionFailed":
+            if status == _REFUSED or code in ("PreconditionFailed", "NoSuchKey"):
                 msg = f"`{key}` in {self.options.place} is not what the write was made for"
                 raise RefusedError(msg) from error
             if status == _CONFLICT or code == "NoSuchUpload":
@@ -236,7 +249,9 @@ class S3Store:
             if is_passing(error):
                 raise OutcomeUnknownError(sentence(error, self.options.place)) from error
             raise self._unavailable(error) from error
-        except _SILENT as error:
+        except (*_SILENT, IncompleteReadError) as error:
+            if not is_passing(error):
+                raise self._unavailable(error) from error
             raise OutcomeUnknownError(sentence(error, self.options.place)) from error
         except BotoCoreError as error:
             raise self._unavailable(error) from error

@@ -1,4 +1,4 @@
-"""Data objects: written once, whole, while the caller goes on encoding; and what to do when a key is taken.
+"""Data objects: written once, whole, while the caller goes on encoding.
 
 One PUT up to `s3.part.size`; beyond it a multipart upload whose parts are sent while later ones are filled. Buffers
 grow with their content.
@@ -7,60 +7,45 @@ grow with their content.
 from __future__ import annotations
 
 import functools
+import logging
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Literal
+from threading import Condition
+from typing import TYPE_CHECKING, TypeVar
 
 import google_crc32c
 
 from penstock.crashpoints import reach
-from penstock.errors import ForeignObjectError, StoreUnavailable, TakenOverError
-from penstock.store.base import (
-    ConflictError,
-    Create,
-    OutcomeUnknownError,
-    RefusedError,
-    Replace,
-    Upload,
-)
+from penstock.errors import StoreUnavailable
+from penstock.store.base import Create
+from penstock.store.create import Content, StoredObject, create, first_condition
+from penstock.store.ownership import CONNECTOR, CRC32C, FIRST_OFFSET, RECORDS, SEQ, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from penstock.store.base import Head, Part, Precondition, Store
+    from penstock.store.base import Part, Precondition, Store, Upload
 
-CONNECTOR, SEQ, FIRST_OFFSET, RECORDS, CRC32C = (
-    "penstock-connector",
-    "penstock-intent",
-    "penstock-first-offset",
-    "penstock-records",
-    "penstock-crc32c",
-)
+__all__ = [
+    "CONNECTOR",
+    "CRC32C",
+    "FIRST_OFFSET",
+    "RECORDS",
+    "SEQ",
+    "ObjectWriter",
+    "Owner",
+    "StoredObject",
+    "Uploads",
+    "abort_leftovers",
+]
+
+T = TypeVar("T")
 _THREADS = 8
-_LOOKS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """A data object that is there. `crc32c`: of its bytes, 8 hex digits."""
-
-    size: int
-    etag: str
-    crc32c: str
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose objects these are: the connector and the log entry that recorded the plan.
-
-    `existing`: `s3.existing.objects`, what to do with an object of somebody else under our key.
-    """
-
-    connector: str
-    seq: int
-    existing: Literal["fail", "overwrite"] = "fail"
+_MOST_UPLOADS = 2 * _THREADS
+_MOST_BYTES = 96 * 1024 * 1024
+_MOST_PARTS = 10_000  # S3's own limit
+_log = logging.getLogger("penstock.store")
 
 
 @functools.lru_cache(maxsize=1)
@@ -71,171 +56,177 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 
 @dataclass(slots=True)
 class Uploads:
-    """The uploads of one task: threads that send, and a bound on the bytes that wait to be sent."""
+    """The uploads of one task: threads that send, and a bound on what waits to be sent."""
 
     store: Store
     owner: Owner
     part_size: int
     pool: ThreadPoolExecutor = field(default_factory=lambda: _pool(os.getpid()))
-    slots: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(2 * _THREADS))
+    most_bytes: int = _MOST_BYTES
+    _room: Condition = field(default_factory=Condition)
+    _waiting: int = 0
+    _bytes: int = 0
 
     def open(self, key: str, first_offset: int) -> ObjectWriter:
         """A writer for the object under `key`."""
-        metadata = {CONNECTOR: self.owner.connector, SEQ: str(self.owner.seq), FIRST_OFFSET: str(first_offset)}
-        return ObjectWriter(self, key, metadata)
+        return ObjectWriter(self, key, self.owner.metadata(first_offset))
 
-    def submit(self, work: Callable[[], object]) -> Future[object]:
-        """Do it on a thread; waits while too much is under way."""
-        self.slots.acquire()
+    def submit(self, work: Callable[[], T], size: int = 0) -> Future[T]:
+        """Do it on a thread; waits while too much is under way. `size`: bytes that it holds until it is done.
 
-        def run() -> object:
-            try:
-                return work()
-            finally:
-                self.slots.release()
+        What is larger than the bound goes alone. Work is begun in the order of its submission, so it may wait for
+        what was submitted before it, and must submit nothing itself.
+        """
+        with self._room:
+            self._room.wait_for(lambda: self._has_room(size))
+            self._waiting += 1
+            self._bytes += size
+        future = self.pool.submit(work)
+        future.add_done_callback(lambda _: self._release(size))
+        return future
 
-        return self.pool.submit(run)
+    def _has_room(self, size: int) -> bool:
+        fits = self._bytes == 0 or size == 0 or self._bytes + size <= self.most_bytes
+        return fits and self._waiting < _MOST_UPLOADS
+
+    def _release(self, size: int) -> None:
+        with self._room:
+            self._waiting -= 1
+            self._bytes -= size
+            self._room.notify_all()
 
 
 @dataclass(slots=True)
 class ObjectWriter:
-    """Collects one object's bytes and sends them."""
+    """Collects one object's bytes and sends them. For one thread; ends with one of `close` and `abandon`."""
 
     uploads: Uploads
     key: str
     metadata: dict[str, str]
-    _pending: list[bytes] = field(default_factory=list)
-    _waiting: int = 0
+    _pending: bytearray = field(default_factory=bytearray)
     _size: int = 0
     _crc: int = 0
-    _upload: Upload | None = None
-    _parts: list[Future[object]] = field(default_factory=list)
+    _begun: Future[tuple[Upload, Precondition]] | None = None
+    _parts: list[Future[Part]] = field(default_factory=list)
 
     def write(self, buffer: bytes | memoryview) -> None:
         """Append bytes; they are copied."""
-        data = bytes(buffer)
-        self._pending.append(data)
-        self._waiting += len(data)
-        self._size += len(data)
-        self._crc = google_crc32c.extend(self._crc, data)
-        while self._waiting > self.uploads.part_size:
-            self._send_part(self._take(self.uploads.part_size))
+        rest = memoryview(buffer).cast("B")
+        while rest:
+            if len(self._pending) == self.uploads.part_size:
+                self._send_part()
+            room = self.uploads.part_size - len(self._pending)
+            self._pending += rest[:room]
+            rest = rest[room:]
 
     def close(self, metadata: Mapping[str, str]) -> Future[StoredObject]:
-        """Send the rest. The future has the object, or raises what stopped it."""
-        rest = self._take(self._waiting)
-        stored: Future[StoredObject] = Future()
-        crc = f"{self._crc:08x}"
-        full = {**self.metadata, **metadata, CRC32C: crc}
-        if self._upload is not None:
-            self._send_part(rest)
+        """Send the rest. The future has the object, or raises what stopped it (`penstock.store.create`).
 
-        def work() -> None:
-            try:
-                etag = self._put(rest, full) if self._upload is None else self._complete(self._upload)
-                stored.set_result(StoredObject(self._size, etag, crc))
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the future
-                stored.set_exception(error)
-
-        self.uploads.submit(work)
-        return stored
+        `metadata`: what is known only now; it is kept where the object is one PUT.
+        """
+        if self._begun is not None:
+            self._send_part()
+            return self.uploads.submit(self._complete)
+        body = self._take()
+        content = self._content({**self.metadata, **_named(metadata), CRC32C: f"{self._crc:08x}"})
+        return self.uploads.submit(lambda: self._put(body, content), len(body))
 
     def abandon(self) -> None:
         """The object is not wanted: nothing of it stays."""
-        self._pending = []
-        if self._upload is not None:
-            for part in self._parts:
-                part.exception()
-            self.uploads.store.abort(self._upload)
+        self._pending = bytearray()
+        self._abort()
 
-    def _take(self, size: int) -> bytes:
-        """The first `size` bytes that wait."""
-        data = b"".join(self._pending)
-        self._pending = [data[size:]] if len(data) > size else []
-        self._waiting = len(data) - size
-        return data[:size]
+    def _take(self) -> bytes:
+        """What waits to be sent, counted and checksummed."""
+        body = bytes(self._pending)
+        self._pending = bytearray()
+        self._size += len(body)
+        self._crc = google_crc32c.extend(self._crc, body)
+        return body
 
-    def _send_part(self, body: bytes) -> None:
-        if self._upload is None:
-            self._upload = self.uploads.store.begin(self.key, self.metadata)
-        upload, number = self._upload, len(self._parts) + 1
+    def _content(self, metadata: Mapping[str, str], parts: tuple[Part, ...] = ()) -> Content:
+        return Content(self.key, self._size, f"{self._crc:08x}", metadata, parts)
+
+    def _send_part(self) -> None:
+        if self._begun is None:
+            self._begun = self.uploads.submit(self._begin)
+        begun, number = self._begun, len(self._parts) + 1
+        if number > _MOST_PARTS:
+            msg = f"the object `{self.key}` needs more than {_MOST_PARTS} parts; raise s3.part.size"
+            raise StoreUnavailable(msg, transient=False)
+        body = self._take()
 
         def send() -> Part:
-            part = self.uploads.store.part(upload, number, body)
+            part = self.uploads.store.part(begun.result()[0], number, body)
             reach("part.after")
             return part
 
-        self._parts.append(self.uploads.submit(send))
+        self._parts.append(self.uploads.submit(send, len(body)))
 
-    def _put(self, body: bytes, metadata: Mapping[str, str]) -> str:
+    def _begin(self) -> tuple[Upload, Precondition]:
+        condition = first_condition(self.uploads.store, self.key, self.uploads.owner, self.metadata)
+        return self.uploads.store.begin(self.key, self.metadata), condition
+
+    def _put(self, body: bytes, content: Content) -> StoredObject:
         reach("object.before")
         store = self.uploads.store
-        etag = self._settle(lambda condition: store.put(self.key, body, condition, metadata), metadata[CRC32C])
-        reach("object.after")
-        return etag
 
-    def _complete(self, upload: Upload) -> str:
-        parts: list[Part] = [part.result() for part in self._parts]  # type: ignore[misc] # submit() is untyped
-        reach("complete.before")
+        def put(condition: Precondition) -> str:
+            return store.put(self.key, body, condition, content.metadata)
+
+        stored = create(store, content, self.uploads.owner, put, Create())
+        reach("object.after")
+        return stored
+
+    def _complete(self) -> StoredObject:
+        """Make the parts an object. An upload that does not become it is aborted, whatever the reason."""
+        is_ended = False
         try:
-            etag = self._settle(lambda condition: self.uploads.store.complete(upload, parts, condition), None)
-        except BaseException:
-            self.uploads.store.abort(upload)
-            raise
+            parts = tuple(part.result() for part in self._parts)
+            upload, condition = self._upload()
+            reach("complete.before")
+
+            def complete(condition: Precondition) -> str:
+                nonlocal is_ended
+                etag = self.uploads.store.complete(upload, parts, condition)
+                is_ended = True
+                return etag
+
+            content = self._content(self.metadata, parts)
+            stored = create(self.uploads.store, content, self.uploads.owner, complete, condition)
+        finally:
+            if not is_ended:
+                self._abort()
         reach("object.after")
-        return etag
+        return stored
 
-    def _settle(self, write: Callable[[Precondition], str], crc: str | None) -> str:
-        """Write create-only; where the key is taken, or the outcome unknown, let what is there decide."""
-        condition: Precondition = Create()
-        for _ in range(_LOOKS):
-            try:
-                return write(condition)
-            except (RefusedError, ConflictError, OutcomeUnknownError) as error:
-                found = self.uploads.store.head(self.key)
-                if found is None:
-                    condition, problem = Create(), error
-                    continue
-                if is_ours(found, self.uploads.owner, self._size, crc):
-                    return found.etag
-                condition, problem = replaceable(self.key, found, self.uploads.owner), error
-        msg = f"the object `{self.key}` could not be written: {problem}"
-        raise StoreUnavailable(msg)
+    def _upload(self) -> tuple[Upload, Precondition]:
+        assert self._begun is not None  # noqa: S101 - there are parts
+        return self._begun.result()
 
-
-def is_ours(found: Head, owner: Owner, size: int, crc: str | None) -> bool:
-    """Whether it is this very plan's object: a retried task's, or our own first attempt."""
-    same = found.metadata.get(CONNECTOR) == owner.connector and found.metadata.get(SEQ) == str(owner.seq)
-    return same and found.size == size and (crc is None or found.metadata.get(CRC32C, crc) == crc)
+    def _abort(self) -> None:
+        """Abort what was begun, once no part is under way. Where that fails, the next start sweeps it."""
+        if self._begun is None:
+            return
+        wait(self._parts)
+        if self._begun.exception() is not None:
+            return
+        try:
+            self.uploads.store.abort(self._begun.result()[0])
+        except StoreUnavailable as error:
+            _log.warning("upload.left key=%s reason=%s", self.key, error)
 
 
-def replaceable(key: str, found: Head, owner: Owner) -> Precondition:
-    """The precondition under which an object that is not this plan's may be replaced.
-
-    An older plan's object that no commit names is a left-over: a file at or behind the position is in no commit.
-
-    Raises:
-        TakenOverError: a newer plan of this connector wrote it.
-        ForeignObjectError: somebody else did, and `s3.existing.objects` is `fail`.
-    """
-    theirs, seq = found.metadata.get(CONNECTOR), found.metadata.get(SEQ, "")
-    if theirs == owner.connector and seq.isdecimal():
-        if int(seq) > owner.seq:
-            msg = f"connector `{owner.connector}`: a newer instance already wrote `{key}`; this one stops"
-            raise TakenOverError(msg)
-        return Replace(found.etag)
-    if owner.existing == "overwrite":
-        return Replace(found.etag)
-    whose = f"written by connector `{theirs}`" if theirs else "not written by Penstock"
-    msg = (
-        f"there is already an object `{key}`, {whose}; move it away, choose another topics.dir, "
-        "or set s3.existing.objects to `overwrite`"
-    )
-    raise ForeignObjectError(msg)
+def _named(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Metadata under the names that it has on objects."""
+    return {name if name.startswith("penstock-") else f"penstock-{name}": value for name, value in metadata.items()}
 
 
 def abort_leftovers(store: Store, prefix: str) -> int:
-    """Abort the multipart uploads that an earlier process left under a prefix; how many there were."""
+    """Abort the multipart uploads that an earlier process left under a prefix; how many there were.
+
+    `prefix`: a directory that no other connector writes to.
+    """
     found = list(store.uploads(prefix))
     for upload in found:
         store.abort(upload)
