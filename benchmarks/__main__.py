@@ -22,9 +22,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.dev import stack
-from penstock.kafka.reader import RangeFault, ReaderOptions, read
+from penstock.kafka.reader import ReaderOptions, read
 from penstock.kafka.settings import KafkaSettings
-from penstock.model import Gather, PlannedRange, TopicPartition
+from penstock.model import Gather, PlannedRange, Records, TopicPartition
 
 PARTITIONS, PER_PARTITION, RUNS = 4, 500_000, 3
 SCHEMA = {
@@ -62,8 +62,8 @@ def reader(info: stack.StackInfo, topic: str) -> float:
     settings = KafkaSettings.parse({"bootstrap.servers": info.bootstrap_servers})
     ranges = [PlannedRange(TopicPartition(topic, p), 0, PER_PARTITION) for p in range(PARTITIONS)]
     began, count = time.process_time(), 0
-    for item in read(ranges, ReaderOptions(settings.aiokafka_kwargs, info.bootstrap_servers), Gather(strip=5)):
-        assert not isinstance(item, RangeFault)
+    for item in read(ranges, ReaderOptions(settings.aiokafka_kwargs), Gather(strip=5)):
+        assert isinstance(item, Records)
         count += len(item)
     assert count == PARTITIONS * PER_PARTITION
     return count / (time.process_time() - began)

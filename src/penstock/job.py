@@ -16,7 +16,9 @@ from py4j.protocol import Py4JError
 
 from penstock.crashpoints import reach
 from penstock.errors import JobFailed
-from penstock.kafka.reader import RangeFault, read
+from penstock.kafka.reader import read
+from penstock.kafka.troubles import RangeFault
+from penstock.model import Records
 from penstock.pipeline import build
 from penstock.rangewriter import RangeWriter
 
@@ -91,8 +93,8 @@ def run_share(spec: Spec, share: tuple[PlannedRange, ...]) -> list[Receipt]:
     pipeline, options = build(spec.config, spec.kafka, spec.seq)
     writers = {planned.tp: RangeWriter(planned, pipeline) for planned in share}
     for item in read(share, options, pipeline.converter.gather):
-        if isinstance(item, RangeFault):
-            writers[item.tp].stop(item.error, item.offset)
-        else:
+        if isinstance(item, Records):
             writers[item.tp].write(item)
+        elif isinstance(item, RangeFault):
+            writers[item.tp].stop(item.error, item.offset)
     return [writer.finish() for writer in writers.values()]

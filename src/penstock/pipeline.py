@@ -50,11 +50,11 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
     )
     options = ReaderOptions(
         kafka.aiokafka_kwargs,
-        kafka.bootstrap_servers,
-        kafka.isolation_level,
-        min(kafka.fetch_max_bytes, _MOST_FETCH),
-        max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
-        kafka.check_crcs,
+        isolation=kafka.isolation_level,
+        fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
+        max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
+        prefetch_bytes=2 * _MOST_FETCH,
+        check_crcs=kafka.check_crcs,
     )
     return pipeline, options
 

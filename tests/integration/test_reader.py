@@ -10,8 +10,9 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import DataLossError
-from penstock.kafka.reader import RangeFault, ReaderOptions, read
+from penstock.kafka.reader import ReaderOptions, read
 from penstock.kafka.settings import KafkaSettings
+from penstock.kafka.troubles import RangeFault
 from penstock.model import Gather, PlannedRange, TopicPartition
 
 pytestmark = pytest.mark.stack
@@ -27,7 +28,7 @@ def servers(stack):
 def ours(servers, ranges, gather=ALL, **options):
     settings = KafkaSettings.parse({"bootstrap.servers": servers})
     found, faults, ends = [], [], {}
-    for item in read(ranges, ReaderOptions(settings.aiokafka_kwargs, servers, **options), gather):
+    for item in read(ranges, ReaderOptions(settings.aiokafka_kwargs, **options), gather):
         if isinstance(item, RangeFault):
             faults.append(item)
             continue
@@ -242,7 +243,7 @@ def test_the_wire_prefix_is_stripped_and_separators_appended(servers, make_topic
     produce(servers, topic, [{"value": value} for value in values])
     settings = KafkaSettings.parse({"bootstrap.servers": servers})
     planned = [PlannedRange(TopicPartition(topic, 0), 0, 5)]
-    (records,) = read(planned, ReaderOptions(settings.aiokafka_kwargs, servers), Gather(strip=5, separator=b";"))
+    (records,) = read(planned, ReaderOptions(settings.aiokafka_kwargs), Gather(strip=5, separator=b";"))
     assert records.schema_ids.tolist() == [7, -2, -1, -1, 8]
     assert [records.values[row] for row in (0, 1, 4)] == [b"abc;", None, b";"]
     assert records.keys is None
@@ -252,7 +253,7 @@ def test_closing_early_leaves_nothing_open(servers, make_topic):
     topic = make_topic()
     produce(servers, topic, [{"value": b"x" * 1000} for _ in range(5_000)], **{"batch.num.messages": 100})
     settings = KafkaSettings.parse({"bootstrap.servers": servers})
-    options = ReaderOptions(settings.aiokafka_kwargs, servers, max_partition_fetch_bytes=100_000)
+    options = ReaderOptions(settings.aiokafka_kwargs, max_partition_fetch_bytes=100_000)
     reading = read([PlannedRange(TopicPartition(topic, 0), 0, 5_000)], options, Gather())
     assert len(next(reading)) > 0
     reading.close()

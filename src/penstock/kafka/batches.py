@@ -1,244 +1,200 @@
-"""The record batches of one fetched partition as `Records`: CRC, decompression, transactions, then the compiled walk.
-
-Python's work is per batch and per response; per record everything is compiled. The rules are those of Kafka's record
-batch, version 2; what is malformed is a `DataError` that names topic-partition and offset.
-"""
+"""Record batches of a fetch response to Records: checked, decompressed, filtered, laid out. No I/O."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import cramjam
 import google_crc32c
 import numpy as np
 
 from penstock.errors import DataError
 from penstock.kafka import walk
+from penstock.kafka.aborted import CONTROL, aborted_batches
+from penstock.kafka.decompress import BodyError
+from penstock.kafka.walk import ATTRIBUTES, BASE_OFFSET, BODY_END, BODY_START, CRC, END, LAST_OFFSET, POSITION, RECORDS
 from penstock.model import Records, Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from penstock.model import Gather, TopicPartition
+    from penstock.kafka.aborted import AbortedTransaction
+    from penstock.kafka.decompress import Arena
+    from penstock.model import Gather, PlannedRange, TopicPartition
 
-_CODEC, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
-_CRC_FROM = 21  # of a batch: the CRC covers everything behind itself
-_ABORT = 0
-_ROWS = 1024
-_LARGEST_BODY = 2**31 - 1
-_XERIAL = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = 16
+    Bytes = NDArray[np.uint8]
+    Ints = NDArray[np.int64]
+
+_CODEC = 7  # attribute bits
+_CRC_FROM = 21  # the checksum covers a batch from its attributes on
+_ENOUGH = 8 << 20  # decompressed bytes that make one Records
+
+_LOOK = "look at it with kafka-dump-log on the broker, and repair the replica or delete the records up to there"
+_WRONG = {
+    walk.OLD_MAGIC: "written by a producer older than Kafka 0.11 (message format 0 or 1), which is not read; "
+    "write these records anew with a newer producer, or start behind them",
+    walk.NEW_MAGIC: "a record batch of an unknown version (only version 2 is known); a newer Penstock may know it",
+    walk.BAD_LENGTH: f"a record batch with an impossible length; {_LOOK}",
+    walk.BAD_OFFSETS: f"a record batch whose offsets do not ascend; {_LOOK}",
+    walk.BAD_COUNT: f"a record batch with a negative number of records; {_LOOK}",
+    walk.BAD_RECORD: f"a malformed record batch (a length does not fit its record); {_LOOK}",
+    walk.BAD_RECORD_OFFSET: f"a malformed record batch (offsets of its records do not ascend); {_LOOK}",
+    walk.BAD_HEADERS: f"a malformed record batch (a record's headers do not fit it); {_LOOK}",
+    walk.TRAILING_BYTES: f"a malformed record batch (bytes behind its last record); {_LOOK}",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What one response holds of a partition. `table`: a row per whole batch (walk.COLUMNS).
+    """The batches of one topic-partition in one response. `data`: the whole response; `table`: see walk.scan."""
 
-    `aborted`: (producer id, first offset) of the aborted transactions that overlap it.
+    range: PlannedRange
+    data: Bytes
+    table: Ints
+    aborted: tuple[AbortedTransaction, ...] = ()
+
+
+def tabulate(tp: TopicPartition, data: Bytes, start: int, end: int, position: int) -> tuple[Ints, DataError | None]:
+    """The table of the batches in `data[start:end]`, and what is wrong behind them, if anything is.
+
+    `position`: the offset that was asked for, to name where the fault is when nothing came before it.
     """
+    room = np.empty((max(end - start, 0) // walk.HEADER_SIZE, walk.COLUMNS), np.int64)
+    found, wrong, at = walk.scan(data, start, end, room)
+    table = room[:found].copy()
+    if wrong == walk.FINE:
+        return table, None
+    claimed = int.from_bytes(data[at : at + 8].tobytes(), "big", signed=True)
+    behind = int(table[-1, LAST_OFFSET]) + 1 if found else 0
+    place = max(claimed if wrong in {walk.OLD_MAGIC, walk.NEW_MAGIC} else behind, position)
+    return table, DataError(tp, place, _WRONG[wrong])
 
-    tp: TopicPartition
-    data: bytes
-    table: NDArray[np.int64]
-    aborted: Sequence[tuple[int, int]] = ()
 
-    @property
-    def next_offset(self) -> int | None:
-        """The offset behind its last whole batch, if it has one."""
-        return int(self.table[-1, walk.LAST_OFFSET]) + 1 if len(self.table) else None
-
-
-def index(tp: TopicPartition, data: bytes, position: int, aborted: Sequence[tuple[int, int]] = ()) -> Fetched:
-    """Find the whole batches in a response; one that is cut off at its end is left for the next request.
+def decode(fetched: Fetched, start: int, gather: Gather, arena: Arena, *, check_crcs: bool = True) -> Iterator[Records]:
+    """The visible records of a response from `start` on, and how far they reach, in one Records or a few.
 
     Raises:
-        DataError: what follows is no record batch; `position` is where the partition was read from.
+        DataError: behind everything that is sound before it.
     """
-    buffer = np.frombuffer(data, np.uint8)
-    table = np.empty((_ROWS, walk.COLUMNS), np.int64)
-    found, wrong, _ = walk.scan(buffer, 0, len(buffer), table)
-    while wrong == walk.NO_ROOM:
-        table = np.empty((8 * len(table), walk.COLUMNS), np.int64)
-        found, wrong, _ = walk.scan(buffer, 0, len(buffer), table)
-    table = table[:found]
-    if wrong != walk.FINE and not found:
-        raise DataError(tp, position, _MEANING[wrong])
-    return Fetched(tp, data, table, aborted)
+    tp, end = fetched.range.tp, fetched.range.end
+    table = fetched.table[fetched.table[:, BASE_OFFSET] < end]
+    hidden, fault = _hidden(fetched, table, check_crcs)
+    sound = table[: len(hidden)]
+    position = start
+    for data, rows in _bodies(tp, start, fetched.data, sound[~hidden & (sound[:, LAST_OFFSET] >= start)], arena):
+        for records in _records(fetched.range, start, data, rows, gather):
+            position = records.next_offset
+            yield records
+    reached = min(int(sound[-1, LAST_OFFSET]) + 1, end) if len(sound) else start
+    if reached > position:
+        yield nothing(fetched.range, reached, gather)
+    if fault:
+        raise DataError(tp, _place(table[len(sound)], start), fault)
 
 
-def decode(fetched: Fetched, start: int, end: int, gather: Gather, *, check_crc: bool = True) -> Records:
-    """The visible records of a response with `start <= offset < end`.
+def nothing(planned: PlannedRange, reached: int, gather: Gather) -> Records:
+    """No records, and that a range has been seen up to `reached`."""
+    no_bytes, no_batches = np.frombuffer(b"", np.uint8), np.empty((0, walk.COLUMNS), np.int64)
+    (records,) = _records(planned, reached, no_bytes, no_batches, gather, reached)
+    return records
 
-    Raises:
-        DataError: a batch is damaged.
-    """
-    table = fetched.table
-    if check_crc:
-        _check_crcs(fetched)
-    wanted = _visible(fetched) & (table[:, walk.LAST_OFFSET] >= start) & (table[:, walk.BASE_OFFSET] < end)
-    buffer, bodies = _bodies(fetched, table[wanted])
-    room = int(np.minimum(bodies[:, walk.RECORDS], _most_records(bodies)).sum())
+
+def _hidden(fetched: Fetched, table: Ints, check_crcs: bool) -> tuple[NDArray[np.bool_], str]:
+    """Whether each batch holds no visible record, for the batches before the first bad one; and why that is bad."""
+    sound, fault = len(table), ""
+    if check_crcs:
+        sound = _checksums(fetched.data, table)
+        if sound < len(table):
+            fault = f"a record batch with a wrong checksum (damaged on a disk or on the way); {_LOOK}"
+    aborted, judged = aborted_batches(fetched.data, table[:sound], fetched.aborted)
+    if judged < sound:
+        fault = f"a malformed control batch; {_LOOK}"
+    return (aborted | (table[:sound, ATTRIBUTES] & CONTROL != 0))[:judged], fault
+
+
+def _checksums(data: Bytes, table: Ints) -> int:
+    """How many batches have the right CRC32C, up to the first that has not."""
+    for row, (at, end, crc) in enumerate(table[:, [POSITION, END, CRC]].tolist()):
+        if google_crc32c.value(data[at + _CRC_FROM : end]) != crc:
+            return row
+    return len(table)
+
+
+def _bodies(tp: TopicPartition, start: int, data: Bytes, table: Ints, arena: Arena) -> Iterator[tuple[Bytes, Ints]]:
+    """Consecutive batches whose bodies lie uncompressed in one buffer, which is reused for the next ones."""
+    codecs = (table[:, ATTRIBUTES] & _CODEC).tolist()
+    if not any(codecs):
+        if len(table):
+            yield data, table
+        return
+    first = row = 0
+    arena.clear()
+    try:
+        for row, (begin, end) in enumerate(table[:, [BODY_START, BODY_END]].tolist()):
+            body = data[begin:end]
+            if arena.used >= _ENOUGH or not _place_body(arena, codecs[row], body, table[row]):
+                yield arena.data, table[first:row]
+                arena.clear()
+                first = row
+                _place_body(arena, codecs[row], body, table[row])
+    except BodyError as error:
+        yield arena.data, table[first:row]
+        msg = f"a record batch that {error}; {_LOOK}"
+        raise DataError(tp, _place(table[row], start), msg) from None
+    yield arena.data, table[first:]
+
+
+def _place_body(arena: Arena, codec: int, body: Bytes, row: Ints) -> bool:
+    """Put a body into the arena and its new place into the batch's row; False if there is no room for it."""
+    before = arena.used
+    if not arena.add(codec, body):
+        return False
+    row[BODY_START], row[BODY_END] = before, arena.used
+    return True
+
+
+def _records(
+    planned: PlannedRange, start: int, data: Bytes, table: Ints, gather: Gather, reached: int = -1
+) -> Iterator[Records]:
+    """The records of batches whose bodies lie in `data`; then the DataError of a malformed one."""
+    room = int(np.minimum(table[:, RECORDS], (table[:, BODY_END] - table[:, BODY_START]) // walk.SMALLEST_RECORD).sum())
     offsets, timestamps = np.empty(room, np.int64), np.empty(room, np.int64)
     spans = np.empty((room, 6), np.int64)
-    count, wrong, batch = walk.walk(buffer, bodies, start, end, offsets, timestamps, spans)
+    count, wrong, batch = walk.walk(data, table, start, planned.end, offsets, timestamps, spans)
+    if batch > 0:
+        reached = min(int(table[batch - 1, LAST_OFFSET]) + 1, planned.end)
+    if reached >= 0:
+        values, ids = _slices(data, spans[:count], walk.VALUE_START, gather.separator, gather.strip)
+        yield Records(
+            tp=planned.tp,
+            offsets=offsets[:count],
+            timestamps=timestamps[:count],
+            values=values,
+            next_offset=reached,
+            schema_ids=ids if gather.strip else None,
+            keys=_slices(data, spans[:count], walk.KEY_START)[0] if gather.keys else None,
+            headers=_slices(data, spans[:count], walk.HEADERS_START)[0] if gather.headers else None,
+        )
     if wrong != walk.FINE:
-        raise DataError(fetched.tp, max(int(bodies[batch, walk.BASE_OFFSET]), start), _MEANING[wrong])
-    spans = spans[:count]
-    values, ids = _values(buffer, spans, gather)
-    next_offset = fetched.next_offset
-    return Records(
-        fetched.tp,
-        offsets[:count],
-        timestamps[:count],
-        values,
-        start if next_offset is None else min(next_offset, end),
-        ids,
-        _slices(buffer, spans, walk.KEY_START) if gather.keys else None,
-        _slices(buffer, spans, walk.HEADERS_START) if gather.headers else None,
-    )
-
-
-def _most_records(bodies: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many records a body can hold at most, whatever its header says."""
-    return (bodies[:, walk.BODY_END] - bodies[:, walk.BODY_START]) // walk.SMALLEST_RECORD
-
-
-def _check_crcs(fetched: Fetched) -> None:
-    data = memoryview(fetched.data)
-    for row in fetched.table:
-        body = data[int(row[walk.POSITION]) + _CRC_FROM : int(row[walk.END])]
-        if google_crc32c.value(bytes(body)) != int(row[walk.CRC]):
-            reason = (
-                "the record batch is damaged (its CRC does not match); check the broker's disk and network, "
-                "and read it from another replica"
-            )
-            raise DataError(fetched.tp, int(row[walk.BASE_OFFSET]), reason)
-
-
-def _visible(fetched: Fetched) -> NDArray[np.bool_]:
-    """Which batches hold records for consumers: no control batches, nothing of aborted transactions."""
-    attributes = fetched.table[:, walk.ATTRIBUTES]
-    control = (attributes & _CONTROL) != 0
-    visible: NDArray[np.bool_] = ~control
-    if not fetched.aborted:
-        return visible
-    types = np.empty(len(fetched.table), np.int64)
-    controls = np.flatnonzero(control)
-    kinds = np.full(len(controls), walk.NO_MARKER, np.int64)
-    walk.markers(np.frombuffer(fetched.data, np.uint8), fetched.table[controls], kinds)
-    types[controls] = kinds
-    waiting = sorted((first, producer) for producer, first in fetched.aborted)
-    aborting: set[int] = set()
-    for row, batch in enumerate(fetched.table):
-        while waiting and waiting[0][0] <= batch[walk.LAST_OFFSET]:
-            aborting.add(waiting.pop(0)[1])
-        producer = int(batch[walk.PRODUCER_ID])
-        if control[row]:
-            if types[row] == _ABORT:
-                aborting.discard(producer)
-        elif attributes[row] & _TRANSACTIONAL and producer in aborting:
-            visible[row] = False
-    return visible
-
-
-def _bodies(fetched: Fetched, table: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The buffer that the records of these batches are in, uncompressed, and the table that points into it."""
-    if not (table[:, walk.ATTRIBUTES] & _CODEC).any():
-        return np.frombuffer(fetched.data, np.uint8), table
-    table, bodies, at = table.copy(), [], 0
-    for row in table:
-        body = _body(fetched, row)
-        bodies.append(body)
-        row[walk.BODY_START], row[walk.BODY_END] = at, at + len(body)
-        at += len(body)
-    return np.frombuffer(b"".join(bodies), np.uint8), table
-
-
-def _body(fetched: Fetched, row: NDArray[np.int64]) -> bytes | memoryview:
-    data = memoryview(fetched.data)[int(row[walk.BODY_START]) : int(row[walk.BODY_END])]
-    codec = int(row[walk.ATTRIBUTES]) & _CODEC
-    if codec == 0:
-        return data
-    offset = int(row[walk.BASE_OFFSET])
-    if codec not in _DECOMPRESS:
-        raise DataError(fetched.tp, offset, f"the record batch has the unknown compression `{codec}`")
-    try:
-        return _DECOMPRESS[codec](bytes(data))
-    except (cramjam.DecompressionError, zlib.error, EOFError, ValueError, OSError) as error:
-        reason = f"the record batch cannot be decompressed ({error}); produce its records again"
-        raise DataError(fetched.tp, offset, reason) from error
-
-
-def _snappy(data: bytes) -> bytes:
-    """Raw, or in the frames of the Java producer: a header, then blocks behind their lengths."""
-    if not data.startswith(_XERIAL):
-        return bytes(cramjam.snappy.decompress_raw(data))
-    at, blocks = _XERIAL_HEADER, []
-    while at + 4 <= len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        if size > len(data) - at - 4:
-            msg = "a snappy block is longer than the batch"
-            raise ValueError(msg)
-        blocks.append(bytes(cramjam.snappy.decompress_raw(data[at + 4 : at + 4 + size])))
-        at += 4 + size
-    return b"".join(blocks)
-
-
-_DECOMPRESS: dict[int, Callable[[bytes], bytes]] = {
-    1: gzip.decompress,
-    2: _snappy,
-    3: lambda data: bytes(cramjam.lz4.decompress(data)),
-    4: lambda data: bytes(cramjam.zstd.decompress(data)),
-}
-
-
-def _values(
-    buffer: NDArray[np.uint8], spans: NDArray[np.int64], gather: Gather
-) -> tuple[Slices, NDArray[np.int32] | None]:
-    ids = np.empty(len(spans) if gather.strip else 0, np.int32)
-    slices = _slices(buffer, spans, walk.VALUE_START, gather.strip, gather.separator, ids)
-    return slices, ids if gather.strip else None
+        raise DataError(planned.tp, _place(table[batch], start), _WRONG[wrong])
 
 
 def _slices(
-    buffer: NDArray[np.uint8],
-    spans: NDArray[np.int64],
-    column: int,
-    strip: int = 0,
-    separator: bytes = b"",
-    ids: NDArray[np.int32] | None = None,
-) -> Slices:
-    """Byte strings of the spans, copied one behind the other."""
+    data: Bytes, spans: Ints, column: int, separator: bytes = b"", strip: int = 0
+) -> tuple[Slices, NDArray[np.int32]]:
+    """The byte strings of two columns of a span table, copied side by side, and the schema ids of values."""
     ends = np.empty(len(spans) + 1, np.int64)
-    ids = np.empty(0, np.int32) if ids is None else ids
-    nulls = walk.lay(buffer, spans, column, strip, len(separator), ends, ids)
+    ids = np.empty(len(spans) if strip else 0, np.int32)
+    nulls = walk.lay(data, spans, column, strip, len(separator), ends, ids)
     out = np.empty(int(ends[-1]), np.uint8)
-    if not walk.gather(buffer, spans, column, np.frombuffer(separator, np.uint8), ends, out):
-        msg = "the record spans do not fit their buffer"
-        raise ValueError(msg)
-    return Slices(out, ends, spans[:, column + 1] >= 0 if nulls else None)
+    if not walk.gather(data, spans, column, np.frombuffer(separator, np.uint8), ends, out):
+        msg = "spans outside their buffer"
+        raise AssertionError(msg)
+    return Slices(out, ends, spans[:, column + 1] >= 0 if nulls else None), ids
 
 
-_BROKEN = "the record batch is malformed ({}); produce its records again, or skip them"
-_MEANING = {
-    walk.OLD_MAGIC: (
-        "its message format is older than Kafka 0.11's; produce the records again, or have the broker convert the "
-        "topic (message.format.version) and compact it"
-    ),
-    walk.NEW_MAGIC: "its message format is newer than this Penstock knows; upgrade Penstock",
-    walk.BAD_LENGTH: _BROKEN.format("its length is impossible"),
-    walk.BAD_OFFSETS: _BROKEN.format("its offsets do not follow the batch before"),
-    walk.BAD_COUNT: _BROKEN.format("its record count is negative"),
-    walk.BAD_BODY: _BROKEN.format("its body is outside of the response"),
-    walk.BAD_VARINT: _BROKEN.format("a length does not end"),
-    walk.BAD_RECORD: _BROKEN.format("a record is longer than the batch"),
-    walk.BAD_RECORD_OFFSET: _BROKEN.format("a record's offset is outside of the batch"),
-    walk.BAD_HEADERS: _BROKEN.format("a record's headers are cut off"),
-    walk.TRAILING_BYTES: _BROKEN.format("bytes follow its last record"),
-    walk.NO_ROOM: _BROKEN.format("it says more records than it can hold"),
-}
+def _place(row: Ints, start: int) -> int:
+    """Where the reader stands when it cannot read this batch."""
+    return max(int(row[BASE_OFFSET]), start)

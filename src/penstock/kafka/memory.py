@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
-from numba.core import cgutils, types
+from numba.core import cgutils as untyped_cgutils
+from numba.core import types
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from llvmlite import ir
 
+cgutils: Any = untyped_cgutils
 F = TypeVar("F", bound="Callable[..., Any]")
 
 
@@ -21,20 +23,20 @@ def compiled(function: F) -> F:
     return cast("F", numba.njit(cache=True, nogil=True)(function))
 
 
-def _memcpy(_context: Any, target: Any, _at: Any, source: Any, _start: Any, _size: Any) -> Any:  # noqa: ANN401 - numba's
-    """Copy `size` bytes from `source[start]` to `target[at]`; the caller has checked both ranges.
+def _memcpy(_typing: Any, target: Any, at: Any, source: Any, start: Any, size: Any) -> Any:  # noqa: ANN401 - numba's types
+    """Copy `source[start:start + size]` to `target[at:at + size]`; the caller has checked both ranges.
 
     Numba's slice assignment takes 43 ns for 100 bytes, its byte loop 129 ns, this 7 ns.
     """
-
-    def emit(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        utils: Any = cgutils
-        into = utils.create_struct_proxy(signature.args[0])(context, builder, args[0]).data
-        out_of = utils.create_struct_proxy(signature.args[2])(context, builder, args[2]).data
-        utils.raw_memcpy(builder, builder.gep(into, [args[1]]), builder.gep(out_of, [args[3]]), args[4], 1)
-        return context.get_dummy_value()
-
-    return types.void(target, types.intp, source, types.intp, types.intp), emit
+    return types.void(target, at, source, start, size), _emit
 
 
-memcpy: Callable[[Any, int, Any, int, int], None] = cast("Any", intrinsic(_memcpy))
+def _emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:  # noqa: ANN401
+    target, at, source, start, size = values
+    into = cgutils.create_struct_proxy(signature.args[0])(context, builder, target).data
+    out_of = cgutils.create_struct_proxy(signature.args[2])(context, builder, source).data
+    cgutils.raw_memcpy(builder, builder.gep(into, [at]), builder.gep(out_of, [start]), size, 1)
+    return context.get_dummy_value()
+
+
+memcpy = cast("Callable[[Any, int, Any, int, int], None]", intrinsic(_memcpy))

@@ -32,11 +32,12 @@ SMALLEST_RECORD = 7  # one byte for each of its fields
 _LENGTH_AT, _MAGIC_AT, _UP_TO_LENGTH = 8, 16, 12
 _APPEND_TIME = 8  # attribute bit: the broker's time is every record's time
 _VARINT_BITS = 63
+_LAST_OFFSET = 0x7FFFFFFFFFFFFFFF
 _WIRE_PREFIX = 5
 
 # What is wrong, as returned by scan() and walk().
 FINE, OLD_MAGIC, NEW_MAGIC, BAD_LENGTH, BAD_OFFSETS, BAD_COUNT = range(6)
-BAD_BODY, BAD_VARINT, BAD_RECORD, BAD_RECORD_OFFSET, BAD_HEADERS, TRAILING_BYTES, NO_ROOM = range(6, 13)
+BAD_BODY, BAD_RECORD, BAD_RECORD_OFFSET, BAD_HEADERS, TRAILING_BYTES, NO_ROOM = range(6, 12)
 
 NOT_WIRE, NULL_VALUE = -1, -2  # schema ids of values that have none
 NO_MARKER = -1
@@ -45,17 +46,19 @@ NO_MARKER = -1
 @compiled
 def _big_endian(data: Bytes, at: int, size: int) -> int:
     """The signed integer of `size` bytes at `at`, which the caller has checked."""
-    value = np.int64(np.int8(data[at]))
+    value: int = np.int64(np.int8(data[at]))
     for i in range(at + 1, at + size):
         value = (value << 8) | np.int64(data[i])
-    return int(value)
+    return value
 
 
 @compiled
 def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The zigzag number at `at` and the place behind it; the place is -1 where none ends before `end`."""
+    """The zigzag number at `at` and the place behind it; -1 where none ends before `end`, or `at` is -1 already."""
     value = np.int64(0)
     shift = 0
+    if at < 0:
+        return value, -1
     while at < end and shift <= _VARINT_BITS:
         byte = np.int64(data[at])
         at += 1
@@ -85,7 +88,7 @@ def scan(data: Bytes, start: int, end: int, table: Ints) -> tuple[int, int, int]
         if found >= len(table):
             return found, NO_ROOM, at
         base, delta = _big_endian(data, at, 8), _big_endian(data, at + 23, 4)
-        if base <= last or delta < 0 or base + delta < base:
+        if base <= last or delta < 0 or delta > _LAST_OFFSET - base:  # a sum that overflows proves nothing here
             return found, BAD_OFFSETS, at
         last = base + delta
         count = _big_endian(data, at + 57, 4)
@@ -120,25 +123,17 @@ def _headers(data: Bytes, at: int, end: int) -> bool:
 
 
 @compiled
-def _record(data: Bytes, at: int, end: int, span: Ints) -> tuple[int, int, int, int]:  # noqa: PLR0911 - a code each
+def _record(data: Bytes, at: int, end: int, span: Ints) -> tuple[int, int, int, int]:
     """Read the record at `at` into `span`: time delta, offset delta, the place behind, what is wrong."""
     size, at = _varint(data, at, end)
-    if at < 0:
-        return 0, 0, at, BAD_VARINT
-    if size < 1 or size > end - at:
+    if at < 0 or size < 1 or size > end - at:
         return 0, 0, at, BAD_RECORD
     end = at + size
     time, at = _varint(data, at + 1, end)
-    if at < 0:
-        return 0, 0, at, BAD_VARINT
     offset, at = _varint(data, at, end)
-    if at < 0:
-        return 0, 0, at, BAD_VARINT
     for column in (KEY_START, VALUE_START):
         size, at = _varint(data, at, end)
-        if at < 0:
-            return 0, 0, at, BAD_VARINT
-        if size < -1 or size > end - at:
+        if at < 0 or size < -1 or size > end - at:
             return 0, 0, at, BAD_RECORD
         span[column], span[column + 1] = at, size
         at += max(size, 0)
@@ -170,9 +165,9 @@ def walk(
             time, delta, at, wrong = _record(data, at, body_end, span)
             if wrong != FINE:
                 return whole, wrong, batch
-            offset = row[BASE_OFFSET] + delta
-            if delta < 0 or offset <= last or offset > row[LAST_OFFSET]:
+            if delta < 0 or delta > row[LAST_OFFSET] - row[BASE_OFFSET] or row[BASE_OFFSET] + delta <= last:
                 return whole, BAD_RECORD_OFFSET, batch
+            offset = row[BASE_OFFSET] + delta
             last = offset
             if start <= offset < end:
                 if filled >= room:
@@ -227,8 +222,10 @@ def lay(data: Bytes, spans: Ints, column: int, strip: int, extra: int, ends: Int
             if strip:
                 ids[i] = NOT_WIRE
                 if size >= _WIRE_PREFIX and 0 <= start <= len(data) - _WIRE_PREFIX and data[start] == 0:
-                    ids[i] = _big_endian(data, start + 1, 4)
-                    at -= strip if ids[i] >= 0 else 0
+                    found = _big_endian(data, start + 1, 4)
+                    if found >= 0:
+                        ids[i] = found
+                        at -= strip
         ends[i + 1] = at
     return nulls
 
