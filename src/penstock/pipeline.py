@@ -17,6 +17,7 @@ from penstock.kafka.reader import ReaderOptions
 from penstock.keys import Layout
 from penstock.partitioners import PARTITIONERS
 from penstock.rangewriter import Pipeline
+from penstock.registry import Registry
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names
 from penstock.store.probe import refuses_overwrites
@@ -53,7 +54,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
         isolation=kafka.isolation_level,
         fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
         max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
-        prefetch_bytes=2 * _MOST_FETCH,
+        prefetch_bytes=3 * _MOST_FETCH,
         check_crcs=kafka.check_crcs,
     )
     return pipeline, options
@@ -95,6 +96,12 @@ def open_store(config: SinkConfig) -> S3Store:
         )
         raise StoreUnavailable(msg, transient=False)
     return opened
+
+
+def check_registry(config: SinkConfig) -> None:
+    """Raise `RegistryUnavailable` where the converter needs a Schema Registry and it does not answer."""
+    if config.value_converter == "avro":
+        Registry.of(config.converter_options, "value.converter").check()
 
 
 def open_log(config: SinkConfig) -> StateLog:

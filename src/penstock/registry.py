@@ -19,6 +19,7 @@ _NOT_FOUND = 404
 _REFUSED = (401, 403)
 _SERVER_ERROR = 500
 _TIMEOUT_SECONDS = 10
+_NO_SCHEMA = 2**31 - 1
 _PASSED_ON = {
     "schema.registry.ssl.ca.location": "ssl.ca.location",
     "schema.registry.ssl.certificate.location": "ssl.certificate.location",
@@ -70,6 +71,14 @@ class Registry:
         if key not in self._known or self._known[key] is None:
             self._known[key] = self._fetch(schema_id, subject)
         return self._known[key]
+
+    def check(self) -> None:
+        """Ask for a schema that is not there: the cheapest question that shows whether the login is right.
+
+        Raises:
+            RegistryUnavailable: it does not answer, or refuses.
+        """
+        self._fetch(_NO_SCHEMA, "")
 
     def _fetch(self, schema_id: int, subject: str) -> Registered | None:
         try:

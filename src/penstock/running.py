@@ -19,7 +19,7 @@ from penstock.engine import Engine
 from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.model import Commit
-from penstock.pipeline import content_cuts, open_log, open_store, state_url, sweep
+from penstock.pipeline import check_registry, content_cuts, open_log, open_store, state_url, sweep
 from penstock.planner import Rules
 from penstock.positions import Policy
 
@@ -68,6 +68,7 @@ class Running:
             kafka = resources.enter_context(Cluster(settings))
             subscription = Subscription(config.topics or (), config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
+            check_registry(config)
             store = open_store(config)
             log = open_log(config)
             group = f"connect-{config.name}"

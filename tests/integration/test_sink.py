@@ -320,6 +320,10 @@ WRONG = [
     ({"s3_bucket_name": "no-such-bucket-here"}, "does not exist; create it, or correct s3.bucket.name"),
     ({"aws_secret_access_key": "wrong-secret"}, "correct aws.secret.access.key"),
     ({"store_url": "http://127.0.0.1:9"}, "the store does not answer"),
+    (
+        {"value_converter_schema_registry_url": "http://127.0.0.1:9"},
+        "Schema Registry at http://127.0.0.1:9 does",
+    ),
     ({"topics": "there-is-none"}, "there is no topic `there-is-none`"),
 ]
 
