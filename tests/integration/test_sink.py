@@ -317,7 +317,7 @@ WRONG = [
     ({"flush_sizes": "1"}, "unknown property `flush.sizes`; did you mean `flush.size`?"),
     ({"format_class": "bytes"}, "value.converter `avro` cannot be written with format.class `bytes`"),
     ({"rotate_interval_ms": "1000"}, "not supported yet: rotate.interval.ms=`1000`"),
-    ({"s3_bucket_name": "no-such-bucket-here"}, "does not exist; create it, or correct s3.bucket.name"),
+    ({"s3_bucket_name": "no-such-bucket-here"}, "create the bucket, or correct s3.bucket.name"),
     ({"aws_secret_access_key": "wrong-secret"}, "correct aws.secret.access.key"),
     ({"store_url": "http://127.0.0.1:9"}, "the store does not answer"),
     (
