@@ -7,7 +7,14 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, not in its types
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -138,10 +145,19 @@ class Cluster:
         """The group's offsets, of those topic-partitions where it has any."""
         if not tps:
             return {}
-        asked = ConsumerGroupTopicPartitions(group, [KafkaTopicPartition(tp.topic, tp.partition) for tp in tps])
-        found = self._of_group(
-            group, lambda: self._admin.list_consumer_group_offsets([asked], request_timeout=self._timeout_s)
-        )
+        # Not the admin client: librdkafka crashes where its answer is that the coordinator is still loading.
+        config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
+        consumer = Consumer({**config, "group.id": group, "enable.auto.commit": False})
+        try:
+            asked = [KafkaTopicPartition(tp.topic, tp.partition) for tp in tps]
+            found = consumer.committed(asked, timeout=self._timeout_s)
+        except KafkaException as error:
+            self._fail(error.args[0], group=group)
+        finally:
+            consumer.close()
+        for each in found:
+            if each.error is not None:
+                self._fail(each.error, topic=each.topic, group=group)
         return {
             TopicPartition(each.topic, each.partition): GroupOffset(each.offset, each.metadata or "")
             for each in found
