@@ -291,6 +291,8 @@ def test_the_stack_stands_in_only_where_there_is_no_worker_file():
 def test_the_stack_s_keys_are_not_sent_to_another_store():
     other = load(f"{BYTES}store.url=http://other\n", None, STACK)
     assert (other.store_url, other.access_key_id) == ("http://other", "")
+    (half,) = problems(f"{BYTES}aws.access.key.id=k\n", None, STACK)
+    assert "go together" in half
     own = load(f"{BYTES}aws.access.key.id=k\naws.secret.access.key=s\n", None, STACK)
     assert (own.store_url, own.access_key_id) == ("http://127.0.0.1:2", "k")
 
