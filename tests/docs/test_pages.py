@@ -8,8 +8,10 @@ import pytest
 from penstock.cli import reference as cli_reference
 from penstock.cli.main import cli
 from penstock.config import reference
+from penstock.config.accepted import ACCEPTED, CONVERTER_OPTIONS, is_accepted
 from penstock.config.declare import declarations
-from penstock.config.framework import NOT_YET, WITHOUT_EFFECT
+from penstock.config.options import OPTIONS
+from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
 from penstock.converters import KINDS
 from penstock.crashpoints import POINTS
@@ -17,6 +19,30 @@ from penstock.formats import FORMATS, FormatOptions
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+# Every property of Confluent's sink, internal ones included, in the order of its own reference.
+CONNECTOR = """
+format.class flush.size rotate.interval.ms rotate.schedule.interval.ms schemas.cache.config schema.cache.size
+enhanced.avro.schema.support connect.meta.data retry.backoff.ms shutdown.timeout.ms filename.offset.zero.pad.width
+avro.codec allow.optional.map.keys parquet.codec schema.compatibility
+s3.bucket.name s3.region s3.part.size s3.credentials.provider.class s3.credentials.provider.sts.role.arn
+s3.credentials.provider.sts.role.session.name s3.credentials.provider.sts.role.external.id
+s3.credentials.provider.sts.region aws.access.key.id aws.secret.access.key s3.ssea.name s3.sse.customer.key
+s3.sse.kms.key.id s3.acl.canned s3.wan.mode s3.path.style.access.enabled s3.compression.type s3.compression.level
+json.decimal.format s3.part.retries s3.retry.backoff.ms format.bytearray.extension format.bytearray.separator
+s3.proxy.url s3.proxy.user s3.proxy.password s3.http.send.expect.continue behavior.on.null.values
+report.null.values.to.dlq tombstone.encoded.partition max.write.duration.ms rotate.file.on.partition.change
+s3.schema.partition.affix.type s3.object.tagging s3.object.tagging.key.value.pairs
+s3.object.behavior.on.tagging.error s3.send.digest s3.elastic.buffer.enable s3.elastic.buffer.init.capacity
+enable.conditional.writes max.files.scan.limit partitioner.max.open.files
+store.kafka.keys keys.format.class store.kafka.headers headers.format.class
+storage.class store.url topics.dir directory.delim file.delim
+partitioner.class partition.field.name partition.duration.ms path.format locale timezone timestamp.extractor
+timestamp.field hive.integration hive.metastore.uris hive.conf.dir hive.home hive.database
+name connector.class tasks.max topics topics.regex key.converter value.converter header.converter errors.tolerance
+errors.log.enable errors.log.include.messages errors.retry.timeout errors.retry.delay.max.ms
+errors.deadletterqueue.topic.name errors.deadletterqueue.topic.replication.factor
+errors.deadletterqueue.context.headers.enable offset.flush.interval.ms
+"""
 
 
 def page(name):
@@ -39,16 +65,24 @@ def test_every_command_has_help_that_ends_with_an_example(name):
 
 
 def test_what_is_accepted_without_effect_is_in_the_compatibility_page():
-    text = page("compatibility.md")
-    for name, meaning in WITHOUT_EFFECT.items():
-        assert f"| `{name}{'*' if name.endswith('.') else ''}` | {meaning} |" in text
+    accepted, _, options = page("compatibility.md").partition("## Accepted")[2].partition("Options behind")
+    row = re.compile(r"^\| `([^`]+)` \| (.+) \|$", re.MULTILINE)
+    assert dict(row.findall(accepted)) == ACCEPTED
+    assert dict(row.findall(options)) == CONVERTER_OPTIONS
 
 
 def test_a_property_is_declared_in_one_place_only():
-    declared = {each.name for each in declarations(SinkConfig).values()}
-    assert not declared & NOT_YET.keys()
-    assert not declared & WITHOUT_EFFECT.keys()
-    assert not NOT_YET.keys() & WITHOUT_EFFECT.keys()
+    names = [each.name for each in (*declarations(SinkConfig).values(), *PENDING)]
+    assert len(names) == len(set(names))
+    assert [name for name in names if is_accepted(name)] == []
+    options = [each.name for group in OPTIONS.values() for each in group]
+    assert len(options) == len(set(options))
+    assert not set(options) & CONVERTER_OPTIONS.keys()
+
+
+def test_every_property_of_the_connector_is_declared_or_accepted():
+    declared = {name for each in (*declarations(SinkConfig).values(), *PENDING) for name in (each.name, *each.aliases)}
+    assert [name for name in CONNECTOR.split() if name not in declared and not is_accepted(name)] == []
 
 
 def test_the_table_of_formats_is_that_of_the_registries():

@@ -19,7 +19,7 @@ FORMATS = {
     "io.confluent.connect.s3.format.json.JsonFormat": "json",
     "io.confluent.connect.s3.format.bytearray.ByteArrayFormat": "bytes",
     "io.confluent.connect.s3.format.parquet.ParquetFormat": "parquet",
-    "penstock.BlockGzipFormat": "block_gzip",
+    "block_gzip": "block_gzip",  # no Java class of this connector writes it
 }
 
 PARTITIONERS = {
@@ -61,7 +61,7 @@ CREDENTIALS = {
     "com.amazonaws.auth.profile.ProfileCredentialsProvider": "profile",
     "software.amazon.awssdk.auth.credentials.ContainerCredentialsProvider": "container",
     "com.amazonaws.auth.ContainerCredentialsProvider": "container",
-    "com.amazonaws.auth.EC2ContainerCredentialsProviderWrapper": "container",
+    "com.amazonaws.auth.EC2ContainerCredentialsProviderWrapper": "container_or_instance",
     "software.amazon.awssdk.auth.credentials.InstanceProfileCredentialsProvider": "instance_profile",
     "com.amazonaws.auth.InstanceProfileCredentialsProvider": "instance_profile",
     "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider": "assume_role",

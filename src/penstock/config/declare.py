@@ -27,8 +27,9 @@ class Property:
     """What there is to know about one property.
 
     `default`: its text, or None where there is no value. `shapes`: it decides what files hold or where they end, so the
-    state log records it. `supported`: the values that are honoured so far, all of them if None. `only_with`: another
-    property and those of its values without which this one has no effect, in the connector as well.
+    state log records it. `supported`: the values that are honoured so far, all of them if None. `refused`:
+    values that never will be, with the end of the sentence that says why. `only_with`: another property and those of
+    its values without which this one has no effect, in the connector as well.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Property:
     shapes: bool = False
     origin: Origin = "Confluent"
     supported: tuple[object, ...] | None = None
+    refused: Mapping[object, str] = field(default_factory=dict)
     only_with: tuple[str, tuple[object, ...]] | None = None
     aliases: tuple[str, ...] = ()
 

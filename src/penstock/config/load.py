@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.config import rules
+from penstock.config.accepted import is_accepted
 from penstock.config.declare import declarations
-from penstock.config.framework import NOT_YET, WITHOUT_EFFECT, without_effect
+from penstock.config.options import PREFIX as OPTION
+from penstock.config.options import REGISTRY, check_option_names, read_options
+from penstock.config.pending import PENDING
 from penstock.config.properties import Value
+from penstock.config.reading import Findings, check_dependence, read_value, unknown
 from penstock.config.sink import SinkConfig
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from penstock.config.declare import Property
     from penstock.config.properties import Properties
 
-_OVERRIDE, _CONSUMER, _CONVERTER, _SPARK = "consumer.override.", "consumer.", "value.converter.", "spark."
-_CLIENT = ("bootstrap.servers", "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
-_REGISTRY = "schema.registry.url"
-_STORE = ("store.url", "aws.access.key.id", "aws.secret.access.key")
+_BROKERS = "bootstrap.servers"
+_OVERRIDE, _CONSUMER, _SPARK = "consumer.override.", "consumer.", "spark."
+_CONVERTER = "value.converter"
+_CLIENT = (_BROKERS, "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
+_KEYS = ("aws.access.key.id", "aws.secret.access.key")
+_STACK = "the embedded stack"
+_DECLARED = (*declarations(SinkConfig).values(), *PENDING)
+_KNOWN = frozenset(name for each in _DECLARED for name in (each.name, *each.aliases)) | {"transforms", "predicates"}
 
 
 def is_worker(properties: Mapping[str, Value]) -> bool:
     """Whether a file is a worker's: it says where Kafka is, and names no connector."""
-    return "bootstrap.servers" in properties and "connector.class" not in properties
+    return _BROKERS in properties and "connector.class" not in properties
 
 
 def load_sink(
@@ -34,17 +40,33 @@ def load_sink(
 ) -> SinkConfig:
     """The configuration of a connector.
 
-    `worker` gives the converters where the connector names none. `embedded` are the names of `penstock start --output
-    json`; they stand in for a worker file and for what the connector does not say of its store.
+    `worker` gives the converter where the connector names none, and `spark.*`. `embedded` are the names of `penstock
+    start --output json`; where there is no worker file they stand in for it, and for what the connector does not say of
+    its store.
 
     Raises:
-        ConfigError: every mistake there is, in the order of the file.
+        ConfigError: every mistake of both files, in their order.
     """
-    reading = _Reading(_with_defaults(connector, worker, embedded), connector.file)
-    config = reading.config()
-    if reading.problems or config is None:
-        raise ConfigError(reading.problems)
-    return config
+    findings = Findings()
+    given = _with_defaults(connector, worker, embedded)
+    order = tuple(dict.fromkeys((*connector, *(worker or ()), *given)))
+    parsed = {each.name: read_value(each, given, connector.file, findings) for each in _DECLARED}
+    for each in _DECLARED:
+        check_dependence(each, parsed, given, findings)
+    options = read_options(parsed[_CONVERTER], given, connector.file, findings) if parsed[_CONVERTER] else {}
+    rules.check(parsed, given, connector.file, findings)
+    _check_names(given, findings)
+    _check_worker(worker, findings)
+    if findings.problems:
+        raise ConfigError(findings.sentences(order))
+    texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
+    return SinkConfig(
+        **{name: parsed[each.name] for name, each in declarations(SinkConfig).items()},
+        given=texts,
+        converter_options=options,
+        spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},
+        warnings=(*connector.warnings, *(worker.warnings if worker else ()), *findings.oddities(order)),
+    )
 
 
 def kafka_properties(
@@ -54,10 +76,10 @@ def kafka_properties(
     given = dict(worker.items()) if worker is not None else {}
     merged = {name: value for name, value in given.items() if name.startswith(_CLIENT)}
     if worker is None and embedded is not None:
-        merged["bootstrap.servers"] = Value(embedded["bootstrap.servers"], "the embedded stack")
-    merged |= _without(_CONSUMER, {name: value for name, value in given.items() if not name.startswith(_OVERRIDE)})
-    merged |= _without(_OVERRIDE, connector)
-    if "bootstrap.servers" not in merged:
+        merged[_BROKERS] = Value(embedded[_BROKERS], _STACK)
+    merged |= _behind(_CONSUMER, {name: value for name, value in given.items() if not name.startswith(_OVERRIDE)})
+    merged |= _behind(_OVERRIDE, connector)
+    if _BROKERS not in merged:
         msg = (
             f"{connector.file}: nothing says where Kafka is; name a worker file with bootstrap.servers before the "
             "connector's, or start the embedded stack with `penstock start`"
@@ -66,105 +88,53 @@ def kafka_properties(
     return merged
 
 
-def _without(prefix: str, given: Mapping[str, Value]) -> dict[str, Value]:
+def _behind(prefix: str, given: Mapping[str, Value]) -> dict[str, Value]:
     """What stands behind a prefix."""
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
+
+
+def _shaping() -> list[Any]:
+    return [each for each in declarations(SinkConfig).values() if each.shapes]
 
 
 def _with_defaults(
     connector: Properties, worker: Properties | None, embedded: Mapping[str, str] | None
 ) -> dict[str, Value]:
-    given = dict(connector.items())
-    if "value.converter" not in given:
-        given |= {name: value for name, value in (worker or {}).items() if f"{name}.".startswith(_CONVERTER)}
-    if worker is None and embedded is not None:
-        place = "the embedded stack"
-        given.setdefault("value.converter", Value("avro", place))
-        given.setdefault(_CONVERTER + _REGISTRY, Value(embedded[_REGISTRY], place))
-        if not any(name in given for name in _STORE):
-            given |= {name: Value(embedded[name], place) for name in _STORE}
-    return given
+    """What the connector says, and after it what only the worker or the stack does.
+
+    A connector that names a converter of its own gets no options from the worker, as in Kafka Connect. The stack's keys
+    are those of its own store: a connector with another store does not get them.
+    """
+    defaults: dict[str, Value] = {}
+    if worker is not None:
+        defaults = {name: value for name, value in worker.items() if name.startswith(_SPARK)}
+        if _CONVERTER not in connector:
+            defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(OPTION)}
+    elif embedded is not None:
+        names = ["s3.bucket.name", "s3.region"]
+        if "store.url" not in connector:
+            own_keys = any(name in connector for name in _KEYS)
+            names += ["store.url"] if own_keys else ["store.url", *_KEYS]
+        defaults = {name: Value(embedded[name], _STACK) for name in names if name in embedded}
+        defaults |= {_CONVERTER: Value("avro", _STACK), OPTION + REGISTRY: Value(embedded[REGISTRY], _STACK)}
+    return {**connector, **{name: value for name, value in defaults.items() if name not in connector}}
 
 
-@dataclass(slots=True)
-class _Reading:
-    """One pass over a connector's properties that collects all problems."""
-
-    given: Mapping[str, Value]
-    file: str
-    problems: list[str] = field(default_factory=list)
-
-    def config(self) -> SinkConfig | None:
-        """The configuration, unless there are problems."""
-        declared = {
-            name: (attribute, each)
-            for attribute, each in declarations(SinkConfig).items()
-            for name in (each.name, *each.aliases)
-        }
-        values: dict[str, Any] = {}
-        for name, value in self.given.items():
-            if name in declared:
-                attribute, each = declared[name]
-                if each.find(self.given) is not None:
-                    self._parse(attribute, each, value, values)
-            else:
-                self._undeclared(name, value, tuple(declared))
-        for attribute, each in declarations(SinkConfig).items():
-            if each.required and each.find(self.given) is None and attribute not in values:
-                self.problems.append(f"{self.file}: {each.name} must be set: {each.doc}")
-        self._together(values)
-        if self.problems:
-            return None
-        texts = {
-            each.name: found[1].text
-            for each in declarations(SinkConfig).values()
-            if each.shapes and (found := each.find(self.given)) is not None
-        }
-        return SinkConfig(given=texts, converter_options=self._behind(_CONVERTER), spark=self._with(_SPARK), **values)
-
-    def _parse(self, attribute: str, each: Property, value: Value, values: dict[str, Any]) -> None:
-        try:
-            parsed = each.kind.parse(value.text)
-        except ValueError as error:
-            self.problems.append(f"{value.where}: {each.name} {error}, got `{each.shown(value)}`")
-            return
-        if each.supported is not None and parsed not in each.supported:
-            known = f"; so far it can be {each.supported_words}" if each.supported_words else ""
-            self.problems.append(f"{value.where}: not supported yet: {each.name}=`{each.shown(value)}`{known}")
-            return
-        values[attribute] = parsed
-
-    def _undeclared(self, name: str, value: Value, declared: tuple[str, ...]) -> None:
-        if name in NOT_YET:
-            if value.text.strip().lower() not in NOT_YET[name]:
-                shown = "****" if "password" in name or "key" in name else value.shown
-                self.problems.append(f"{value.where}: not supported yet: {name}=`{shown}`; take it out")
-        elif name.startswith((_CONVERTER, _OVERRIDE, _SPARK)) or without_effect(name):
-            return
+def _check_names(given: Mapping[str, Value], findings: Findings) -> None:
+    """Unknown names are mistakes, and so are those that belong in the worker file."""
+    check_option_names(given, findings)
+    for name, value in given.items():
+        if name in _KNOWN or name.startswith((OPTION, _OVERRIDE, _SPARK)) or is_accepted(name):
+            continue
+        if name.startswith((*_CLIENT, _CONSUMER)):
+            override = _OVERRIDE + name.removeprefix(_CONSUMER)
+            findings.problem(name, f"{value.where}: {name} belongs in the worker file; here write {override}")
         else:
-            known = [*declared, *NOT_YET, *(each for each in WITHOUT_EFFECT if not each.endswith("."))]
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-            hint = f"; did you mean `{near[0]}`?" if near else "; docs/configuration.md lists all"
-            self.problems.append(f"{value.where}: unknown property `{name}`{hint}")
+            findings.problem(name, unknown(name, value, _KNOWN))
 
-    def _together(self, values: Mapping[str, Any]) -> None:
-        """Rules between properties (reference s3-sink-connector 1.8, and our own)."""
-        if ("topics" in values) == ("topics_regex" in values) and not any("topics" in p for p in self.problems):
-            which = "not both" if "topics" in values else "neither is"
-            self.problems.append(f"{self.file}: one of topics and topics.regex must be set, {which}")
-        keys = [bool(values.get("access_key_id")), bool(values.get("secret_access_key"))]
-        if any(keys) and not all(keys):
-            self.problems.append(f"{self.file}: aws.access.key.id and aws.secret.access.key go together; set both")
-        schemas = self.given.get("value.converter.schemas.enable")
-        if values.get("value_converter") == "json" and (schemas is None or schemas.text.strip().lower() != "false"):
-            where = self.file if schemas is None else schemas.where
-            self.problems.append(
-                f"{where}: not supported yet: JSON with schemas; set value.converter.schemas.enable=false, "
-                "which is not Connect's default"
-            )
 
-    def _behind(self, prefix: str) -> dict[str, str]:
-        return {name.removeprefix(prefix): value.text for name, value in self.given.items() if name.startswith(prefix)}
-
-    def _with(self, prefix: str) -> dict[str, str]:
-        return {name: value.text for name, value in self.given.items() if name.startswith(prefix)}
+def _check_worker(worker: Properties | None, findings: Findings) -> None:
+    """Unknown names of a worker file; its Kafka settings are `KafkaSettings`' to check."""
+    for name, value in (worker or {}).items():
+        if not (name == _CONVERTER or name.startswith((OPTION, _CONSUMER, _SPARK, *_CLIENT)) or is_accepted(name)):
+            findings.problem(name, unknown(name, value, (_CONVERTER, "key.converter", _BROKERS, "security.protocol")))

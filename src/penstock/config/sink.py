@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
 from penstock.config.declare import declarations, prop
@@ -24,6 +24,7 @@ from penstock.config.kinds import (
     Topics,
 )
 from penstock.config.topic_pattern import TopicPattern
+from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     import re
@@ -41,7 +42,7 @@ class SinkConfig:
     """One connector. Travels to the Spark executors, so it is picklable; its repr shows no secret.
 
     `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
-    `value.converter.`; `spark`: `spark.*` properties, passed on as they are.
+    `value.converter.`; `spark`: `spark.*` properties, passed on as they are. `warnings`: what is odd but harmless.
     """
 
     name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
@@ -88,6 +89,7 @@ class SinkConfig:
         Choice(("null", "deflate", "snappy", "bzip2")),
         default="null",
         shapes=True,
+        only_with=("format.class", ("avro",)),
         doc="Compression of Avro files.",
     )
     connect_meta_data: bool = prop(
@@ -110,6 +112,7 @@ class SinkConfig:
         Matching(r"[^/\x00-\x1f]*", "an extension such as `.bin`"),
         default=".bin",
         shapes=True,
+        only_with=("format.class", ("bytes",)),
         doc="What names of ByteArray files end with.",
     )
     bytearray_separator: str = prop(
@@ -117,6 +120,7 @@ class SinkConfig:
         Separator(),
         default="\\n",
         shapes=True,
+        only_with=("format.class", ("bytes",)),
         doc="What stands behind each record of a ByteArray file.",
     )
     partitioner_class: str = prop(
@@ -176,6 +180,10 @@ class SinkConfig:
         Named(classes.CREDENTIALS),
         default="default",
         supported=classes.CREDENTIALS_SUPPORTED,
+        refused={
+            classes.SYSTEM_PROPERTIES_PROVIDER: "reads Java system properties, which do not exist here; "
+            "set aws.access.key.id and aws.secret.access.key, or use `environment`"
+        },
         doc="Where credentials come from.",
     )
     access_key_id: str = prop(
@@ -260,16 +268,35 @@ class SinkConfig:
     given: Mapping[str, str] = field(default_factory=dict)
     converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def shaping(self) -> dict[str, str]:
         """What the state log records: the texts of the properties that shape files. No secret is among them."""
         return dict(self.given)
 
     def with_shaping(self, recorded: Mapping[str, str]) -> SinkConfig:
-        """This configuration with files shaped as recorded; what was not given then has its default."""
-        values: dict[str, Any] = {}
-        for name, each in declarations(SinkConfig).items():
-            if each.shapes:
-                text = recorded.get(each.name)
-                values[name] = each.default_value if text is None else each.kind.parse(text)
+        """This configuration with files shaped as recorded; what was not given then has its default.
+
+        Raises:
+            ConfigError: something was recorded that this version cannot do.
+        """
+        shaping = {name: each for name, each in declarations(SinkConfig).items() if each.shapes}
+        unknown = recorded.keys() - {each.name for each in shaping.values()}
+        problems = [_cannot(name, recorded[name]) for name in recorded if name in unknown]
+        values = {name: each.default_value for name, each in shaping.items()}
+        for name, each in shaping.items():
+            if each.name in recorded:
+                try:
+                    values[name] = each.kind.parse(recorded[each.name])
+                except ValueError:
+                    problems.append(_cannot(each.name, recorded[each.name]))
+                    continue
+                if each.supported is not None and values[name] not in each.supported:
+                    problems.append(_cannot(each.name, recorded[each.name]))
+        if problems:
+            raise ConfigError(problems)
         return replace(self, given=dict(recorded), **values)
+
+
+def _cannot(name: str, text: str) -> str:
+    return f"the state log records {name}=`{text}`, which this Penstock cannot do; run the version that recorded it"

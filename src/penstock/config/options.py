@@ -1,0 +1,183 @@
+"""Options of the value converter: what may stand behind `value.converter.`, each declared once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from penstock.config.accepted import CONVERTER_OPTIONS
+from penstock.config.declare import Property
+from penstock.config.kinds import Bool, Choice, Hidden, HttpUrl, Matching, Text, Words
+from penstock.config.reading import Findings, read_value, unknown
+from penstock.config.secret import HIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from penstock.config.properties import Value
+
+PREFIX = "value.converter."
+REGISTRY = "schema.registry.url"
+_SOURCE = "basic.auth.credentials.source"
+_USER_INFO = "basic.auth.user.info"
+_OLD_USER_INFO = "schema.registry.basic.auth.user.info"
+
+_FILE = Matching(r"[^\x00-\x1f\x7f]+", "the path of a PEM file")
+_NOT_YET_FALSE = {
+    "allow.optional.map.keys": "Whether a map with optional text keys becomes an Avro map.",
+    "discard.type.doc.default": "Whether doc texts and defaults of schemas are dropped.",
+    "generalized.sum.type.support": "Whether unions of every converter are kept in one form.",
+    "ignore.default.for.nullables": "Whether a null stays null where its field has a default.",
+    "scrub.invalid.names": "Whether characters that Avro does not allow in names are replaced.",
+    "use.latest.version": "Whether the newest schema of the subject is used instead of the record's own.",
+}
+_JAVA_STORES = {
+    "schema.registry.ssl.truststore.location": "A Java trust store; `schema.registry.ssl.ca.location` takes PEM.",
+    "schema.registry.ssl.truststore.type": "Its type.",
+    "schema.registry.ssl.keystore.location": "A Java key store; `schema.registry.ssl.certificate.location` takes PEM.",
+    "schema.registry.ssl.keystore.type": "Its type.",
+}
+_STORE_PASSWORDS = (
+    "schema.registry.ssl.truststore.password",
+    "schema.registry.ssl.keystore.password",
+    "schema.registry.ssl.key.password",
+)
+
+OPTIONS: Mapping[str, tuple[Property, ...]] = {
+    "avro": (
+        Property(
+            name=REGISTRY, kind=Words(), required=True, doc="Address of the Schema Registry, or several with commas."
+        ),
+        Property(
+            name=_SOURCE,
+            kind=Choice(("URL", "USER_INFO", "SASL_INHERIT"), any_case=True),
+            default="URL",
+            supported=("URL", "USER_INFO"),
+            doc="Where user and password for the registry stand: in its URL, or in `basic.auth.user.info`.",
+        ),
+        Property(name=_USER_INFO, kind=Hidden(), aliases=(_OLD_USER_INFO,), doc="`USER:PASSWORD` for the registry."),
+        *(
+            Property(name=f"schema.registry.ssl.{name}.location", kind=_FILE, origin="Penstock", doc=doc)
+            for name, doc in (
+                ("ca", "Certificates (PEM) that the registry's own must come from."),
+                ("certificate", "Our certificate (PEM), where the registry asks for one."),
+                ("key", "The key (PEM) to it."),
+            )
+        ),
+        *(Property(name=name, kind=Text(), supported=(None,), doc=doc) for name, doc in _JAVA_STORES.items()),
+        *(Property(name=name, kind=Hidden(), supported=(None,), doc="Its password.") for name in _STORE_PASSWORDS),
+        Property(
+            name="bearer.auth.credentials.source", kind=Text(), supported=(None,), doc="Where a token comes from."
+        ),
+        Property(name="bearer.auth.token", kind=Hidden(), supported=(None,), doc="A token for the registry."),
+        *(
+            Property(name=name, kind=Bool(), default="false", supported=(False,), doc=doc)
+            for name, doc in _NOT_YET_FALSE.items()
+        ),
+    ),
+    "json": (
+        Property(
+            name="schemas.enable",
+            kind=Bool(),
+            default="true",
+            supported=(False,),
+            origin="Connect",
+            doc="Whether every value is an object of `schema` and `payload`.",
+        ),
+    ),
+    "string": (
+        Property(
+            name="converter.encoding",
+            kind=Matching(r"(?i)utf-?8", "UTF-8"),
+            default="UTF-8",
+            origin="Connect",
+            doc="Character set of the texts.",
+        ),
+    ),
+}
+
+
+def known_options() -> frozenset[str]:
+    """Every option of any converter. One that is another converter's is passed over, as Kafka Connect does."""
+    declared = (option for options in OPTIONS.values() for option in options)
+    return frozenset(name for each in declared for name in (each.name, *each.aliases)) | CONVERTER_OPTIONS.keys()
+
+
+def check_option_names(given: Mapping[str, Value], findings: Findings) -> None:
+    """Note the options that no converter has."""
+    known = {PREFIX + name for name in known_options()}
+    for name, value in given.items():
+        if name.startswith(PREFIX) and name not in known:
+            findings.problem(name, unknown(name, value, known))
+
+
+def read_options(kind: str, given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
+    """The options given for a converter by their names without prefix; mistakes in them are noted.
+
+    A login in the registry's address becomes `basic.auth.user.info`, so that the address may be shown.
+    """
+    behind = {name.removeprefix(PREFIX): value.text.strip() for name, value in given.items() if name.startswith(PREFIX)}
+    for option in OPTIONS.get(kind, ()):
+        declared = _prefixed(option)
+        value = read_value(declared, given, file, findings)
+        if kind == "json" and value is True:  # only as the default: given, it is refused above
+            findings.problem(
+                None,
+                f"{file}: not supported yet: JSON with schemas, which is Connect's default; "
+                f"set {declared.name}=false where the values have none",
+            )
+    return _with_login(behind, given, findings) if kind == "avro" else behind
+
+
+def _prefixed(option: Property) -> Property:
+    return Property(
+        name=PREFIX + option.name,
+        kind=option.kind,
+        doc=option.doc,
+        default=option.default,
+        required=option.required,
+        supported=option.supported,
+        aliases=tuple(PREFIX + alias for alias in option.aliases),
+    )
+
+
+def _with_login(behind: dict[str, str], given: Mapping[str, Value], findings: Findings) -> dict[str, str]:
+    """Addresses and login of the registry, checked."""
+    behind = dict(behind)
+    source = behind.get(_SOURCE, "URL").upper()
+    place = next((PREFIX + name for name in (_USER_INFO, _OLD_USER_INFO) if behind.get(name)), None)
+    if source == "USER_INFO" and place is None:
+        where = given[PREFIX + _SOURCE].where
+        findings.problem(PREFIX + _SOURCE, f"{where}: {PREFIX}{_SOURCE} is USER_INFO; give {PREFIX}{_USER_INFO}")
+    elif source == "URL" and place is not None:
+        needed = f"{PREFIX}{_SOURCE}=USER_INFO"
+        findings.problem(place, f"{given[place].where}: {place} counts only with {needed}; set that")
+    addresses = []
+    for text in Words().parse(behind.get(REGISTRY, "")):
+        login, address = _split_login(text)
+        if login and source == "URL":
+            behind |= {_SOURCE: "USER_INFO", _USER_INFO: login}
+            place = PREFIX + REGISTRY
+        addresses.append(_address(address, bool(login), given, findings))
+    login = behind.get(_USER_INFO) or behind.get(_OLD_USER_INFO, "")
+    if place is not None and ":" not in login:
+        findings.problem(place, f"{given[place].where}: {place} must hold USER:PASSWORD, got `{HIDDEN}`")
+    return {**behind, REGISTRY: ",".join(addresses)}
+
+
+def _address(address: str, login: bool, given: Mapping[str, Value], findings: Findings) -> str:
+    try:
+        return HttpUrl().parse(address)
+    except ValueError as error:
+        name = PREFIX + REGISTRY
+        shown = f"{HIDDEN}@{address}" if login else address
+        findings.problem(name, f"{given[name].where}: {name} {error}, got `{shown}`")
+        return address
+
+
+def _split_login(url: str) -> tuple[str, str]:
+    """(user:password or "", the address without them)."""
+    scheme, _, rest = url.rpartition("://")
+    login, at, host = rest.rpartition("@")
+    address = f"{scheme}://{host}" if scheme else host
+    return (unquote(login), address) if at else ("", url)

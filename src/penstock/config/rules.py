@@ -1,0 +1,60 @@
+"""Rules between properties (reference s3-sink-connector 1.8, and our own)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from penstock.config.properties import Value
+    from penstock.config.reading import Findings
+
+_KEY_ID = "aws.access.key.id"
+_SECRET_KEY = "aws.secret.access.key"  # noqa: S105 - a property's name
+_PROVIDER = "s3.credentials.provider.class"
+
+
+def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> None:
+    """Note every combination that cannot work. `parsed`: the values by property name."""
+    _check_topics(given, file, findings)
+    _check_credentials(parsed, given, findings)
+    _check_places(parsed, given, findings)
+    _check_changes(given, findings)
+
+
+def _check_topics(given: Mapping[str, Value], file: str, findings: Findings) -> None:
+    named = [name for name in ("topics", "topics.regex") if name in given and given[name].text.strip()]
+    if not named:
+        findings.problem(None, f"{file}: one of topics and topics.regex must be set, neither is")
+    elif len(named) > 1:
+        where = given[named[1]].where
+        findings.problem(named[1], f"{where}: one of topics and topics.regex must be set, not both")
+
+
+def _check_credentials(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:
+    key, secret = bool(parsed[_KEY_ID]), bool(parsed[_SECRET_KEY])
+    if key != secret:
+        have, lack = (_KEY_ID, _SECRET_KEY) if key else (_SECRET_KEY, _KEY_ID)
+        findings.problem(have, f"{given[have].where}: {_KEY_ID} and {_SECRET_KEY} go together; set {lack} as well")
+    elif not key and parsed[_PROVIDER] == "static":
+        where = given[_PROVIDER].where
+        findings.problem(_PROVIDER, f"{where}: {_PROVIDER} is `static`; set {_KEY_ID} and {_SECRET_KEY}")
+
+
+def _check_places(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:
+    """The state log must not lie where objects of topics do."""
+    if parsed["state.url"] is None and parsed["state.dir"] and parsed["state.dir"] == parsed["topics.dir"]:
+        name = "state.dir" if "state.dir" in given else "topics.dir"
+        findings.problem(name, f"{given[name].where}: state.dir and topics.dir are the same; change one of them")
+
+
+def _check_changes(given: Mapping[str, Value], findings: Findings) -> None:
+    """Transformations would change the records: they must not be passed over."""
+    for name in ("transforms", "predicates"):
+        if name in given and given[name].text.strip():
+            value = given[name]
+            findings.problem(
+                name,
+                f"{value.where}: not supported yet: {name}=`{value.shown}`; records are written unchanged, take it out",
+            )
