@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from penstock.dev import settings, stack
 from penstock.errors import PenstockError
 
-NAMES = ["kafka", "s3", "schema-registry"]
+NAMES = ["kafka", "s3", "schema-registry", "worker"]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_stop_keeps_data_and_addresses(own):
     said = []
     stack.stop(directory, said.append)
     assert said == [line for name in reversed(NAMES) for line in (f"Stopping {name}", f"{name} is [DOWN]")]
-    assert [(each.pid, each.up) for each in stack.status(directory)] == [(None, False)] * 3
+    assert [(each.pid, each.up) for each in stack.status(directory)] == [(None, False)] * len(NAMES)
     assert stack.start(directory, bucket="second-bucket", echo=[].append).as_json() == {
         **info.as_json(),
         "s3.bucket.name": "second-bucket",
@@ -114,6 +114,7 @@ def test_what_was_killed_is_started_again_and_the_rest_is_left_alone(own):
         "Starting s3",
         "s3 is [UP]",
         "schema-registry is already [UP]",
+        "worker is already [UP]",
     ]
     after = pids(directory)
     assert (after["kafka"], after["schema-registry"]) == (before["kafka"], before["schema-registry"])
@@ -130,7 +131,7 @@ def test_two_starts_at_once_start_everything_once(own):
     ]
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(text.count("already [UP]") for text in said) == [0, 3]
+    assert sorted(text.count("already [UP]") for text in said) == [0, len(NAMES)]
     assert all(each.up for each in stack.status(directory))
 
 

@@ -145,6 +145,7 @@ class Cluster:
         """The group's offsets, of those topic-partitions where it has any."""
         if not tps:
             return {}
+        self._may_see(group)
         # Not the admin client: librdkafka crashes where its answer is that the coordinator is still loading.
         config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
         consumer = Consumer({**config, "group.id": group, "enable.auto.commit": False})
@@ -193,6 +194,11 @@ class Cluster:
         """Find out that a broker answers, or why none does."""
         for _, future in self._done({"": self._admin.describe_cluster(request_timeout=self._timeout_s)}):
             self._result(future)
+
+    def _may_see(self, group: str) -> None:
+        """Find out whether the group may be asked about; a consumer would wait for that right until its time is up."""
+        for _, future in self._done(self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)):
+            self._result(future, group=group)
 
     def _of_group(self, group: str, ask: Callable[[], Mapping[str, Future[Any]]]) -> list[KafkaTopicPartition]:
         """What the group's coordinator answers; asked again for a while where it is just being appointed."""
