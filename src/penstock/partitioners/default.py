@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from penstock.partitioners.base import Labels
 
 if TYPE_CHECKING:
-    from penstock.model import Records
+    from penstock.partitioners.base import Batch
 
 
 class DefaultPartitioner:
     """`partition=<kafka partition>` for every record."""
 
-    def encode(self, records: Records) -> Labels:
+    def encode(self, batch: Batch) -> Labels:
         """One label for the whole batch."""
-        return Labels((f"partition={records.tp.partition}",))
+        return Labels((f"partition={batch.records.tp.partition}",))
