@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.formats.avro import AvroFormat
+from penstock.formats.compression import COMPRESSIONS, CompressedFormat
 from penstock.formats.lines import LinesFormat
 
 if TYPE_CHECKING:
@@ -21,10 +22,20 @@ class FormatOptions:
     avro_codec: str = "null"
     bytes_extension: str = ".bin"
     bytes_separator: bytes = b"\n"
+    compression: str = "none"
+    compression_level: int = -1
+
+
+def _compressed(inner: Format, options: FormatOptions) -> Format:
+    """The format inside what `s3.compression.type` says."""
+    compression = COMPRESSIONS.get(options.compression)
+    return inner if compression is None else CompressedFormat(inner, compression, options.compression_level)
 
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "avro": lambda options: AvroFormat(options.avro_codec),
-    "json": lambda _: LinesFormat(("json",), ".json"),
-    "bytes": lambda options: LinesFormat(("bytes", "text"), options.bytes_extension, options.bytes_separator),
+    "json": lambda options: _compressed(LinesFormat(("json",), ".json"), options),
+    "bytes": lambda options: _compressed(
+        LinesFormat(("bytes", "text"), options.bytes_extension, options.bytes_separator), options
+    ),
 }

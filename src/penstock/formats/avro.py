@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import bz2
 import hashlib
+import lzma
+import sys
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +18,11 @@ import cramjam
 import numpy as np
 
 from penstock.formats.rows import contiguous
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from penstock.formats.base import Rows
 
 BLOCK_SIZE = 64 * 1024
+_ZSTD_LEVEL = 3
 _MAGIC = b"Obj\x01"
 
 
@@ -42,11 +50,23 @@ def _snappy(block: bytes) -> bytes:
     return bytes(cramjam.snappy.compress_raw(block)) + zlib.crc32(block).to_bytes(4, "big")
 
 
+def _zstandard(block: bytes) -> bytes:
+    return zstd.compress(block, _ZSTD_LEVEL)
+
+
+def _xz(block: bytes) -> bytes:
+    """The dictionary need not be larger than a block: with xz's usual 8 MiB every block would cost 94 MB of memory."""
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 2 * BLOCK_SIZE}]
+    return lzma.compress(block, lzma.FORMAT_XZ, filters=filters)
+
+
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "null": _null,
     "deflate": _deflate,
     "snappy": _snappy,
     "bzip2": bz2.compress,
+    "zstandard": _zstandard,
+    "xz": _xz,
 }
 
 

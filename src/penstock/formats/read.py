@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
+import lzma
+import sys
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import fastavro
 
 from penstock.errors import PenstockError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
-_DAMAGED = (ValueError, EOFError, KeyError, IndexError, TypeError, StopIteration, OSError)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_DAMAGED = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    StopIteration,
+    OSError,
+    lzma.LZMAError,
+    zlib.error,
+    zstd.ZstdError,
+)
+_WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
 
 
 def records(data: bytes, key: str) -> Iterator[Any]:
-    """The records as JSON values: Avro data, JSON documents, or the lines of anything else.
+    """The records as JSON values: Avro data, JSON documents, or the lines of anything else; `.gz` and `.zst` unpacked.
 
     Raises:
         PenstockError: the object is not what its name says; names it and the record.
     """
-    read = _avro if key.endswith(".avro") else _json if key.endswith(".json") else _lines
+    packing = next((each for each in _WHOLE if key.endswith(each)), "")
+    name = key.removesuffix(packing)
+    read = _avro if name.endswith(".avro") else _json if name.endswith(".json") else _lines
     count = 0
     try:
+        data = _WHOLE[packing](data) if packing else data
         for record in read(data):
             yield record
             count += 1
