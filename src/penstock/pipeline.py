@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import socket
 import time
@@ -20,12 +21,15 @@ from penstock.rangewriter import Pipeline
 from penstock.registry import Registry
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names
+from penstock.store.options import Role, Sending, StoreOptions, with_login
 from penstock.store.probe import refuses_overwrites
-from penstock.store.s3 import StoreOptions, store
+from penstock.store.s3 import store
+from penstock.store.tags import Tagging
 from penstock.store.upload import Owner, Uploads, abort_leftovers
 
 if TYPE_CHECKING:
     from penstock.config import SinkConfig
+    from penstock.config.store import StoreConfig
     from penstock.converters.base import Converter, Kind
     from penstock.formats.base import Format
     from penstock.kafka.settings import KafkaSettings
@@ -40,7 +44,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
     """What a task needs to write ranges: the parts for `config`, and how to read. `seq`: the plan's entry."""
     file_format = _format(config)
     owner = Owner(config.name, seq, "overwrite" if config.existing_objects == "overwrite" else "fail")
-    uploads = Uploads(store(_store_options(config)), owner, config.part_size)
+    uploads = Uploads(store(_store_options(config)), owner, config.part_size, _tagging(config))
     pipeline = Pipeline(
         _converter_of(config),
         file_format,
@@ -142,10 +146,12 @@ def _names(config: SinkConfig) -> Names:
 
 def _log_options(config: SinkConfig) -> StoreOptions:
     bucket = config.bucket if config.state_url is None else config.state_url.removeprefix("s3://").partition("/")[0]
-    return _store_options(config, bucket)
+    return _store_options(config, bucket).for_state()
 
 
 def _store_options(config: SinkConfig, bucket: str | None = None) -> StoreOptions:
+    given = config.store
+    role = Role(given.role_arn, given.role_session, given.role_external_id, given.sts_region, given.sts_url)
     return StoreOptions(
         bucket or config.bucket,
         config.region,
@@ -157,11 +163,49 @@ def _store_options(config: SinkConfig, bucket: str | None = None) -> StoreOption
         part_size=config.part_size,
         retries=config.part_retries,
         backoff_ms=config.retry_backoff_ms,
+        role=role if config.credentials == "assume_role" else None,
+        provider_options=tuple(sorted(config.provider_options.items())),
+        proxy=_proxy(given),
+        accelerate=given.wan_mode,
+        expect_continue=given.expect_continue,
+        sending=_sending(given),
     )
 
 
+def _sending(given: StoreConfig) -> Sending:
+    return Sending(
+        given.encryption,
+        given.kms_key_id,
+        base64.b64decode(given.customer_key.reveal()) if given.customer_key else b"",
+        given.acl,
+        given.storage_class,
+        given.content_type,
+        given.send_digest,
+    )
+
+
+def _proxy(given: StoreConfig) -> str | None:
+    if not given.proxy_url:
+        return None
+    password = given.proxy_password.reveal() if given.proxy_password else ""
+    return with_login(given.proxy_url.reveal(), given.proxy_user, password)
+
+
+def _tagging(config: SinkConfig) -> Tagging | None:
+    given = config.store
+    if not given.tagging:
+        return None
+    return Tagging(given.tags, "fail" if given.on_tagging_error == "fail" else "ignore")
+
+
 def _format(config: SinkConfig) -> Format:
-    options = FormatOptions(config.avro_codec, config.bytearray_extension, config.bytearray_separator.encode())
+    options = FormatOptions(
+        config.avro_codec,
+        config.bytearray_extension,
+        config.bytearray_separator.encode(),
+        config.compression_type,
+        config.compression_level,
+    )
     return FORMATS[config.format_class](options)
 
 

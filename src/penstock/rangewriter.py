@@ -71,7 +71,7 @@ class _File:
         """Write the format's end and let the upload finish."""
         for buffer in self.encoder.finish():
             self.writer.write(buffer)
-        return self.writer.close({"records": str(self.records)})
+        return self.writer.close({"records": str(self.records)}, self.end)
 
     def committed(self, stored: StoredObject, reason: CutReason) -> CommittedObject:
         """This file as a commit names it."""

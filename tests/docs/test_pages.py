@@ -9,7 +9,7 @@ from penstock.cli import reference as cli_reference
 from penstock.cli.main import cli
 from penstock.config import reference
 from penstock.config.accepted import ACCEPTED, CONVERTER_OPTIONS, is_accepted
-from penstock.config.declare import declarations
+from penstock.config.declare import every
 from penstock.config.options import OPTIONS
 from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
@@ -72,7 +72,7 @@ def test_what_is_accepted_without_effect_is_in_the_compatibility_page():
 
 
 def test_a_property_is_declared_in_one_place_only():
-    names = [each.name for each in (*declarations(SinkConfig).values(), *PENDING)]
+    names = [each.name for each in (*every(SinkConfig), *PENDING)]
     assert len(names) == len(set(names))
     assert [name for name in names if is_accepted(name)] == []
     options = [each.name for group in OPTIONS.values() for each in group]
@@ -81,7 +81,7 @@ def test_a_property_is_declared_in_one_place_only():
 
 
 def test_every_property_of_the_connector_is_declared_or_accepted():
-    declared = {name for each in (*declarations(SinkConfig).values(), *PENDING) for name in (each.name, *each.aliases)}
+    declared = {name for each in (*every(SinkConfig), *PENDING) for name in (each.name, *each.aliases)}
     assert [name for name in CONNECTOR.split() if name not in declared and not is_accepted(name)] == []
 
 

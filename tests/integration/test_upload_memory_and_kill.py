@@ -1,11 +1,10 @@
 """A large object by a process of its own: what it holds in memory, and what is left of it when it is killed."""
 
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
 
@@ -16,10 +15,10 @@ pytestmark = pytest.mark.stack
 
 MIB = 1024 * 1024
 WRITER = """
-import json, os, resource, sys
-from penstock.store.s3 import StoreOptions, store
+import os, pickle, resource, sys
+from penstock.store.s3 import store
 from penstock.store.upload import Owner, Uploads
-options, size = StoreOptions(**json.loads(os.environ["OPTIONS"])), int(sys.argv[1])
+options, size = pickle.loads(bytes.fromhex(os.environ["OPTIONS"])), int(sys.argv[1])
 opened = store(options)
 opened.check()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -47,7 +46,7 @@ def options(stack, bucket):
 
 def writer(options, *arguments):
     command = [sys.executable, "-c", WRITER, *arguments]
-    environment = {**os.environ, "OPTIONS": json.dumps(asdict(options))}
+    environment = {**os.environ, "OPTIONS": pickle.dumps(options).hex()}
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

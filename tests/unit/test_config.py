@@ -62,7 +62,7 @@ s3.bucket.name=s3://b
 format.clas=avro
 storage.class=io.confluent.connect.s3.storage.S3Storage
 partitioner.class=HourlyPartitioner
-s3.compression.type=gzip
+s3.compression.type=lzo
 value.converter=avro
 """
     found = problems(text, parse("bootstrap.servers=x:1", "w"))
@@ -72,7 +72,7 @@ value.converter=avro
         f"s3.properties:5: s3.bucket.name {BARE}, got `s3://b`",
         "s3.properties:6: unknown property `format.clas`; did you mean `format.class`?",
         "s3.properties:8: not supported yet: partitioner.class=`HourlyPartitioner`; so far it can be `default`",
-        "s3.properties:9: not supported yet: s3.compression.type=`gzip`; so far it can be `none`",
+        "s3.properties:9: s3.compression.type must be none, gzip or zstd, got `lzo`",
         "s3.properties: format.class must be set: The file format.",
         f"s3.properties: value.converter.schema.registry.url must be set: {ADDRESS}",
     ]

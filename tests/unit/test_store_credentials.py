@@ -1,6 +1,7 @@
 import pytest
 
 from penstock.store import credentials
+from penstock.store.options import StoreOptions
 
 NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY", "AWS_SECRET_KEY")
 
@@ -17,7 +18,7 @@ def _clean(monkeypatch, tmp_path):
 
 
 def key_of(provider):
-    found = credentials.session(provider, "us-west-2").get_credentials()
+    found = credentials.session(StoreOptions("b", provider=provider)).get_credentials()
     return found and found.access_key
 
 

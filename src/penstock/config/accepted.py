@@ -73,7 +73,6 @@ ACCEPTED = MappingProxyType(
         "retry.backoff.max.ms": _RETRIES,
         "s3.elastic.buffer.enable": _BUFFERS,
         "s3.elastic.buffer.init.capacity": _BUFFERS,
-        "s3.http.send.expect.continue": "boto3 decides when it waits for a store's consent",
         "scheduled.rebalance.max.delay.ms": _CLUSTER,
         "schema.cache.size": _CACHE,
         "schema.generator.class": "was only used for Hive",

@@ -70,5 +70,3 @@ CREDENTIALS = {
     "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvider": SYSTEM_PROPERTIES_PROVIDER,
     "com.amazonaws.auth.SystemPropertiesCredentialsProvider": SYSTEM_PROPERTIES_PROVIDER,
 }
-
-CREDENTIALS_SUPPORTED = ("default", "static", "environment", "profile", "container", "instance_profile")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.config.properties import Value
 
 Origin = Literal["Confluent", "Connect", "Kafka", "Spark", "Penstock"]
-_KEY = "property"
+_KEY, _GROUP = "property", "group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,27 @@ def prop(name: str, kind: Kind, **options: Any) -> Any:  # noqa: ANN401 - stands
     return field(default=declared.default_value, metadata={_KEY: declared})
 
 
+def group(holder: type) -> Any:  # noqa: ANN401 - stands where a field's default does
+    """A dataclass field that holds a dataclass of further properties."""
+    return field(metadata={_GROUP: holder})
+
+
 def declarations(holder: type) -> dict[str, Property]:
     """Field name -> declaration, for the fields of a dataclass that hold a property."""
     return {each.name: each.metadata[_KEY] for each in fields(holder) if _KEY in each.metadata}
+
+
+def every(holder: type) -> tuple[Property, ...]:
+    """The declarations of a dataclass and of its groups, in their order."""
+    groups = (each.metadata[_GROUP] for each in fields(holder) if _GROUP in each.metadata)
+    return (*declarations(holder).values(), *(found for inner in groups for found in every(inner)))
+
+
+def values_of(holder: type, parsed: Mapping[str, Any]) -> dict[str, Any]:
+    """Field name -> value, groups filled. `parsed`: the values by property name."""
+    values = {name: parsed[each.name] for name, each in declarations(holder).items()}
+    groups = {each.name: each.metadata[_GROUP] for each in fields(holder) if _GROUP in each.metadata}
+    return {**values, **{name: inner(**values_of(inner, parsed)) for name, inner in groups.items()}}
 
 
 def text_of(value: object) -> str:

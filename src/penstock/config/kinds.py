@@ -145,18 +145,22 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One word of a closed set. `any_case`: upper and lower case are the same; the word of the set is the value."""
+    """One word of a closed set. `any_case`: upper and lower case are the same; the word of the set is the value.
+
+    `also`: other spellings, each with the word that it stands for.
+    """
 
     words: tuple[str, ...]
     any_case: bool = False
     label: str = "string"
+    also: tuple[tuple[str, str], ...] = ()
 
     @property
     def rule(self) -> str:
-        return one_of(self.words)
+        return one_of(tuple(word for word in self.words if word))
 
     def parse(self, text: str) -> str:
-        given = text.strip()
+        given = dict(self.also).get(text.strip(), text.strip())
         for word in self.words:
             if given == word or (self.any_case and given.lower() == word.lower()):
                 return word

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.config import rules
+from penstock.config import rules, store_rules
 from penstock.config.accepted import is_accepted
-from penstock.config.declare import declarations
+from penstock.config.declare import declarations, every, values_of
 from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.pending import PENDING
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, check_dependence, read_value, unknown
 from penstock.config.sink import SinkConfig
+from penstock.config.store import PROVIDER_OPTIONS
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 _BROKERS = "bootstrap.servers"
 _OVERRIDE, _CONSUMER, _SPARK = "consumer.override.", "consumer.", "spark."
 _CONVERTER = "value.converter"
+_PROVIDER = "s3.credentials.provider.class"
 _CLIENT = (_BROKERS, "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
 _KEYS = ("aws.access.key.id", "aws.secret.access.key")
 _STACK = "the embedded stack"
-_DECLARED = (*declarations(SinkConfig).values(), *PENDING)
+_DECLARED = (*every(SinkConfig), *PENDING)
 _KNOWN = frozenset(name for each in _DECLARED for name in (each.name, *each.aliases)) | {"transforms", "predicates"}
 
 
@@ -55,15 +57,16 @@ def load_sink(
         check_dependence(each, parsed, given, findings)
     options = read_options(parsed[_CONVERTER], given, connector.file, findings) if parsed[_CONVERTER] else {}
     rules.check(parsed, given, connector.file, findings)
-    _check_names(given, findings)
+    _check_names(given, findings, own_provider=":" in (parsed[_PROVIDER] or ""))
     _check_worker(worker, findings)
     if findings.problems:
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
     return SinkConfig(
-        **{name: parsed[each.name] for name, each in declarations(SinkConfig).items()},
+        **values_of(SinkConfig, parsed),
         given=texts,
         converter_options=options,
+        provider_options=store_rules.provider_options(parsed, given),
         spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},
         warnings=(*connector.warnings, *(worker.warnings if worker else ()), *findings.oddities(order)),
     )
@@ -120,11 +123,15 @@ def _with_defaults(
     return {**connector, **{name: value for name, value in defaults.items() if name not in connector}}
 
 
-def _check_names(given: Mapping[str, Value], findings: Findings) -> None:
-    """Unknown names are mistakes, and so are those that belong in the worker file."""
+def _check_names(given: Mapping[str, Value], findings: Findings, *, own_provider: bool) -> None:
+    """Unknown names are mistakes, and so are those that belong in the worker file.
+
+    `own_provider`: whether what stands behind the prefix of credentials providers is for a class of the user's own.
+    """
     check_option_names(given, findings)
+    passed_on = (OPTION, _OVERRIDE, _SPARK, *((PROVIDER_OPTIONS,) if own_provider else ()))
     for name, value in given.items():
-        if name in _KNOWN or name.startswith((OPTION, _OVERRIDE, _SPARK)) or is_accepted(name):
+        if name in _KNOWN or name.startswith(passed_on) or is_accepted(name):
             continue
         if name.startswith((*_CLIENT, _CONSUMER)):
             override = _OVERRIDE + name.removeprefix(_CONSUMER)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.config.classes import CONVERTERS as CONVERTER_CLASSES
 from penstock.config.classes import CREDENTIALS, FORMATS, PARTITIONERS
-from penstock.config.declare import declarations, text_of
+from penstock.config.declare import every, text_of
 from penstock.config.options import OPTIONS, PREFIX
 from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
@@ -39,13 +39,13 @@ a warning says so.
 
 def render() -> str:
     """The whole page."""
-    every = tuple(declarations(SinkConfig).values())
+    declared = every(SinkConfig)
     parts = [
         _HEAD,
         "## Properties of the connector\n",
-        *_table(each for each in every if each.origin != "Penstock"),
+        *_table(each for each in declared if each.origin != "Penstock"),
         "## Penstock's own\n",
-        *_table(each for each in every if each.origin == "Penstock"),
+        *_table(each for each in declared if each.origin == "Penstock"),
         "## Options of the value converter\n",
         "Behind `value.converter.`, beside `value.converter`; `key.converter` and its options are not used yet.\n",
         *(line for kind, options in OPTIONS.items() for line in (f"### `{kind}`\n", *_table(options, PREFIX))),

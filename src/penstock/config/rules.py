@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.config import store_rules
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +23,7 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
     _check_credentials(parsed, given, findings)
     _check_places(parsed, given, findings)
     _check_changes(given, findings)
+    store_rules.check(parsed, given, findings)
 
 
 def _check_topics(given: Mapping[str, Value], file: str, findings: Findings) -> None:

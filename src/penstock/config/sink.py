@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
-from penstock.config.declare import declarations, prop
+from penstock.config.declare import declarations, group, prop
 from penstock.config.kinds import (
     LONG_MAX,
     Bool,
@@ -23,6 +23,8 @@ from penstock.config.kinds import (
     Text,
     Topics,
 )
+from penstock.config.store import StoreConfig
+from penstock.config.store_kinds import Provider
 from penstock.config.topic_pattern import TopicPattern
 from penstock.errors import ConfigError
 
@@ -42,7 +44,8 @@ class SinkConfig:
     """One connector. Travels to the Spark executors, so it is picklable; its repr shows no secret.
 
     `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
-    `value.converter.`; `spark`: `spark.*` properties, passed on as they are. `warnings`: what is odd but harmless.
+    `value.converter.`; `provider_options`: what a credentials provider of the user's own gets; `spark`: `spark.*`
+    properties, passed on as they are. `warnings`: what is odd but harmless.
     """
 
     name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
@@ -86,7 +89,7 @@ class SinkConfig:
     )
     avro_codec: str = prop(
         "avro.codec",
-        Choice(("null", "deflate", "snappy", "bzip2")),
+        Choice(("null", "deflate", "snappy", "bzip2", "zstandard", "xz"), also=(("zstd", "zstandard"),)),
         default="null",
         shapes=True,
         only_with=("format.class", ("avro",)),
@@ -122,6 +125,21 @@ class SinkConfig:
         shapes=True,
         only_with=("format.class", ("bytes",)),
         doc="What stands behind each record of a ByteArray file.",
+    )
+    compression_type: str = prop(
+        "s3.compression.type",
+        Choice(("none", "gzip", "zstd")),
+        default="none",
+        shapes=True,
+        doc="Compression of JSON and bytes objects.",
+    )
+    compression_level: int = prop(
+        "s3.compression.level",
+        Int(-1, 9),
+        default="-1",
+        shapes=True,
+        only_with=("s3.compression.type", ("gzip", "zstd")),
+        doc="Level of that compression; -1 leaves it to the library.",
     )
     partitioner_class: str = prop(
         "partitioner.class",
@@ -177,19 +195,19 @@ class SinkConfig:
     )
     credentials: str = prop(
         "s3.credentials.provider.class",
-        Named(classes.CREDENTIALS),
+        Provider(classes.CREDENTIALS, (classes.SYSTEM_PROPERTIES_PROVIDER,)),
         default="default",
-        supported=classes.CREDENTIALS_SUPPORTED,
         refused={
             classes.SYSTEM_PROPERTIES_PROVIDER: "reads Java system properties, which do not exist here; "
             "set aws.access.key.id and aws.secret.access.key, or use `environment`"
         },
-        doc="Where credentials come from.",
+        doc="Where credentials come from: docs/s3.md.",
     )
     access_key_id: str = prop(
         "aws.access.key.id", Text(blank=True), default="", doc="Static credentials; both or neither."
     )
     secret_access_key: Secret = prop("aws.secret.access.key", Hidden(), default="", doc="The secret to it.")
+    store: StoreConfig = group(StoreConfig)
     null_values: str = prop(
         "behavior.on.null.values",
         Choice(("fail", "ignore", "write"), any_case=True),
@@ -267,6 +285,7 @@ class SinkConfig:
     )
     given: Mapping[str, str] = field(default_factory=dict)
     converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    provider_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 

@@ -100,6 +100,10 @@ class Store(Protocol):
         """Objects in the order of their keys."""
         ...
 
+    def tag(self, key: str, tags: Mapping[str, str]) -> None:
+        """Put an object's tags in the place of those it has. Raises NotFoundError."""
+        ...
+
     def delete(self, key: str) -> None:
         """Remove an object; nothing happens if there is none."""
         ...

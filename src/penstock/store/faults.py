@@ -9,6 +9,7 @@ from botocore.exceptions import (
     IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
+    ProxyConnectionError,
     ResponseStreamingError,
     SSLError,
 )
@@ -33,6 +34,14 @@ _ADVICE = {
     "RequestTimeTooSkewed": "set this machine's clock",
     "InvalidBucketName": "correct s3.bucket.name",
     "ExpiredToken": "renew the credentials",
+    "NotImplemented": "it does not know one of the options set (encryption, ACL, tags, storage class); docs/s3.md",
+    "AccessControlListNotSupported": "take out s3.acl.canned, or enable ACLs for the bucket",
+    "InvalidStorageClass": "correct s3.storage.class, or take it out",
+    "KMS.NotFoundException": "correct s3.sse.kms.key.id",
+    "KMS.DisabledException": "enable the key of s3.sse.kms.key.id",
+    "InvalidTag": "correct s3.object.tagging.key.value.pairs",
+    "400": "an object may be encrypted with another s3.sse.customer.key than the one set, or with none",
+    "407": "correct s3.proxy.user and s3.proxy.password",
 }
 
 
@@ -56,8 +65,8 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, (*_SILENT, OSError)) and not isinstance(error, SSLError)
 
 
-def sentence(error: Exception, place: str) -> str:
-    """What happened, where, and what to do."""
+def sentence(error: Exception, place: str, login: str = "") -> str:
+    """What happened, where, and what to do. `login`: what to do where no credentials were found."""
     if isinstance(error, ClientError):
         code = code_of(error)
         advice = _ADVICE.get(code, "see the store's documentation for this code")
@@ -65,10 +74,9 @@ def sentence(error: Exception, place: str) -> str:
             advice = "it is asked again"
         return f"{place}: the store answers {code} ({status_of(error)}); {advice}"
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
-        return (
-            f"{place}: no credentials were found; set aws.access.key.id and aws.secret.access.key, "
-            "the environment variables of the same names, or ~/.aws/credentials"
-        )
+        return f"{place}: no credentials were found; {login or 'set aws.access.key.id and aws.secret.access.key'}"
+    if isinstance(error, ProxyConnectionError):
+        return f"{place}: the proxy refuses or does not answer; check s3.proxy.url, s3.proxy.user and s3.proxy.password"
     if isinstance(error, SSLError):
         return (
             f"{place}: no TLS connection ({error}); check store.url, and set AWS_CA_BUNDLE for an authority of your own"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.config import Config
@@ -26,38 +28,21 @@ from penstock.store.base import (
     Upload,
 )
 from penstock.store.faults import code_of, is_passing, sentence, status_of
+from penstock.store.options import StoreOptions
 from penstock.store.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from penstock.store.base import Precondition
+    from penstock.store.options import Sending
+
+__all__ = ["S3Store", "StoreOptions", "connect", "store"]
 
 T = TypeVar("T")
+_LARGE = 1024 * 1024
 _MISSING, _CONFLICT, _REFUSED, _BEYOND_ITS_END = 404, 409, 412, 416
 _SILENT = (BotoConnectionError, HTTPClientError, OSError)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """Where the bucket is and how to reach it; pickled to the executors. No secret is in its repr."""
-
-    bucket: str
-    region: str = "us-west-2"
-    url: str | None = None
-    path_style: bool = True
-    provider: str = "default"
-    access_key_id: str = field(default="", repr=False)
-    secret_access_key: str = field(default="", repr=False)
-    part_size: int = 26_214_400
-    retries: int = 3
-    backoff_ms: int = 200
-    timeout_seconds: int = 60
-
-    @property
-    def place(self) -> str:
-        """The bucket and where it is, for messages."""
-        return f"bucket `{self.bucket}` at {self.url or f'S3 in {self.region}'}"
 
 
 @functools.lru_cache(maxsize=16)
@@ -66,23 +51,30 @@ def connect(options: StoreOptions, process: int) -> S3Store:
     del process
     config = Config(
         retries={"total_max_attempts": 1},
-        s3={"addressing_style": "path" if options.path_style else "virtual"},
+        s3={
+            "addressing_style": "path" if options.path_style else "virtual",
+            "use_accelerate_endpoint": options.accelerate,
+        },
         connect_timeout=10,
         read_timeout=options.timeout_seconds,
         max_pool_connections=32,
+        proxies={"http": options.proxy, "https": options.proxy} if options.proxy else None,
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         user_agent_extra="penstock",
     )
-    keys: dict[str, Any] = {}
-    if options.access_key_id and options.secret_access_key:
-        keys = {
-            "aws_access_key_id": options.access_key_id,
-            "aws_secret_access_key": options.secret_access_key,
-        }
-    session = credentials.session(options.provider, options.region)
-    client = session.client("s3", endpoint_url=options.url, config=config, **keys)
+    client = credentials.session(options).client("s3", endpoint_url=options.url, config=config)
+    if options.expect_continue:
+        for verb in ("PutObject", "UploadPart"):
+            client.meta.events.register(f"before-call.s3.{verb}", _expect_continue)
     return S3Store(client, options, RetryPolicy(options.retries, options.backoff_ms))
+
+
+def _expect_continue(params: dict[str, Any], **_: object) -> None:
+    """Have a large body wait until the store wants it; for a small one the wait costs more than the body."""
+    body = params.get("body")
+    if isinstance(body, bytes) and len(body) >= _LARGE:
+        params["headers"]["Expect"] = "100-continue"
 
 
 def store(options: StoreOptions) -> S3Store:
@@ -98,9 +90,18 @@ class S3Store:
     options: StoreOptions
     retry: RetryPolicy
 
+    @property
+    def _sending(self) -> Sending:
+        return self.options.sending
+
+    def _digest(self, body: bytes) -> dict[str, str]:
+        if not self._sending.digest:
+            return {}
+        return {"ContentMD5": base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")}
+
     def put(self, key: str, body: bytes, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
         """Write an object whole."""
-        extra = _condition(precondition)
+        extra = {**_condition(precondition), **self._sending.creating(), **self._digest(body)}
         answer = self._write(
             key,
             lambda: self.client.put_object(
@@ -115,7 +116,8 @@ class S3Store:
         if end is not None and end <= first:
             return b""
         whole = start is None and end is None
-        extra = {} if whole else {"Range": f"bytes={first}-{'' if end is None else end - 1}"}
+        extra: dict[str, Any] = {} if whole else {"Range": f"bytes={first}-{'' if end is None else end - 1}"}
+        extra |= self._sending.touching()
 
         def request() -> bytes:
             try:
@@ -131,7 +133,10 @@ class S3Store:
     def head(self, key: str) -> Head | None:
         """What is under the key."""
         try:
-            answer = self._read(key, lambda: self.client.head_object(Bucket=self.options.bucket, Key=key))
+            answer = self._read(
+                key,
+                lambda: self.client.head_object(Bucket=self.options.bucket, Key=key, **self._sending.touching()),
+            )
         except NotFoundError:
             return None
         return Head(answer["ContentLength"], answer["ETag"], answer.get("Metadata", {}))
@@ -150,6 +155,14 @@ class S3Store:
     def _page(self, prefix: str, extra: Mapping[str, str]) -> Any:  # noqa: ANN401 - boto3's own dictionaries
         return self.client.list_objects_v2(Bucket=self.options.bucket, Prefix=prefix, **extra)
 
+    def tag(self, key: str, tags: Mapping[str, str]) -> None:
+        """Put an object's tags in the place of those it has."""
+        pairs = [{"Key": name, "Value": value} for name, value in tags.items()]
+        self._read(
+            key,
+            lambda: self.client.put_object_tagging(Bucket=self.options.bucket, Key=key, Tagging={"TagSet": pairs}),
+        )
+
     def delete(self, key: str) -> None:
         """Remove an object."""
         self._read(key, lambda: self.client.delete_object(Bucket=self.options.bucket, Key=key))
@@ -158,12 +171,15 @@ class S3Store:
         """Begin a multipart upload."""
         answer = self._read(
             key,
-            lambda: self.client.create_multipart_upload(Bucket=self.options.bucket, Key=key, Metadata=dict(metadata)),
+            lambda: self.client.create_multipart_upload(
+                Bucket=self.options.bucket, Key=key, Metadata=dict(metadata), **self._sending.creating()
+            ),
         )
         return Upload(key, answer["UploadId"])
 
     def part(self, upload: Upload, number: int, body: bytes) -> Part:
         """Upload one part; doing it twice is harmless."""
+        extra = {**self._sending.touching(), **self._digest(body)}
         answer = self._read(
             upload.key,
             lambda: self.client.upload_part(
@@ -172,6 +188,7 @@ class S3Store:
                 UploadId=upload.upload_id,
                 PartNumber=number,
                 Body=body,
+                **extra,
             ),
         )
         return Part(number, answer["ETag"])
@@ -187,6 +204,7 @@ class S3Store:
                 UploadId=upload.upload_id,
                 MultipartUpload={"Parts": listed},
                 **_condition(precondition),
+                **self._sending.touching(),
             ),
         )
         return str(answer["ETag"])
@@ -213,7 +231,7 @@ class S3Store:
                     yield Upload(each["Key"], each["UploadId"])
             if not page.get("IsTruncated"):
                 return
-            extra = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+            extra = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page.get("NextUploadIdMarker", "")}
 
     def _uploads_page(self, prefix: str, extra: Mapping[str, str]) -> Any:  # noqa: ANN401 - boto3's own dictionaries
         return self.client.list_multipart_uploads(Bucket=self.options.bucket, Prefix=prefix, **extra)
@@ -247,17 +265,20 @@ class S3Store:
                 msg = f"another write to `{key}` in {self.options.place} was under way"
                 raise ConflictError(msg) from error
             if is_passing(error):
-                raise OutcomeUnknownError(sentence(error, self.options.place)) from error
+                raise OutcomeUnknownError(self._sentence(error)) from error
             raise self._unavailable(error) from error
         except (*_SILENT, IncompleteReadError) as error:
             if not is_passing(error):
                 raise self._unavailable(error) from error
-            raise OutcomeUnknownError(sentence(error, self.options.place)) from error
+            raise OutcomeUnknownError(self._sentence(error)) from error
         except BotoCoreError as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
-        return StoreUnavailable(sentence(error, self.options.place), transient=is_passing(error))
+        return StoreUnavailable(self._sentence(error), transient=is_passing(error))
+
+    def _sentence(self, error: Exception) -> str:
+        return sentence(error, self.options.place, credentials.where_to_put(self.options.provider))
 
 
 def _condition(precondition: Precondition) -> dict[str, str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from penstock.store.base import Part, Precondition, Store, Upload
+    from penstock.store.tags import Tagging
 
 __all__ = [
     "CONNECTOR",
@@ -61,6 +62,7 @@ class Uploads:
     store: Store
     owner: Owner
     part_size: int
+    tagging: Tagging | None = None
     pool: ThreadPoolExecutor = field(default_factory=lambda: _pool(os.getpid()))
     most_bytes: int = _MOST_BYTES
     _room: Condition = field(default_factory=Condition)
@@ -69,7 +71,7 @@ class Uploads:
 
     def open(self, key: str, first_offset: int) -> ObjectWriter:
         """A writer for the object under `key`."""
-        return ObjectWriter(self, key, self.owner.metadata(first_offset))
+        return ObjectWriter(self, key, self.owner.metadata(first_offset), first_offset)
 
     def submit(self, work: Callable[[], T], size: int = 0) -> Future[T]:
         """Do it on a thread; waits while too much is under way. `size`: bytes that it holds until it is done.
@@ -103,6 +105,7 @@ class ObjectWriter:
     uploads: Uploads
     key: str
     metadata: dict[str, str]
+    start: int = 0
     _pending: bytearray = field(default_factory=bytearray)
     _size: int = 0
     _crc: int = 0
@@ -119,17 +122,29 @@ class ObjectWriter:
             self._pending += rest[:room]
             rest = rest[room:]
 
-    def close(self, metadata: Mapping[str, str]) -> Future[StoredObject]:
+    def close(self, metadata: Mapping[str, str], end: int | None = None) -> Future[StoredObject]:
         """Send the rest. The future has the object, or raises what stopped it (`penstock.store.create`).
 
-        `metadata`: what is known only now; it is kept where the object is one PUT.
+        `metadata`: what is known only now; it is kept where the object is one PUT. `end`: the offset behind its last
+        record, for its tags.
         """
+        tags = self._tags(metadata, end)
         if self._begun is not None:
             self._send_part()
-            return self.uploads.submit(self._complete)
+            return self.uploads.submit(lambda: self._tagged(self._complete(), tags))
         body = self._take()
         content = self._content({**self.metadata, **_named(metadata), CRC32C: f"{self._crc:08x}"})
-        return self.uploads.submit(lambda: self._put(body, content), len(body))
+        return self.uploads.submit(lambda: self._tagged(self._put(body, content), tags), len(body))
+
+    def _tags(self, metadata: Mapping[str, str], end: int | None) -> dict[str, str]:
+        tagging = self.uploads.tagging
+        return {} if tagging is None or end is None else tagging.of(self.start, end, metadata.get("records", ""))
+
+    def _tagged(self, stored: StoredObject, tags: dict[str, str]) -> StoredObject:
+        """The object with its tags: also one that an earlier try left, which may have crashed before it got them."""
+        if self.uploads.tagging is not None and tags:
+            self.uploads.tagging.put(self.uploads.store, self.key, tags)
+        return stored
 
     def abandon(self) -> None:
         """The object is not wanted: nothing of it stays."""
@@ -225,9 +240,12 @@ def _named(metadata: Mapping[str, str]) -> dict[str, str]:
 def abort_leftovers(store: Store, prefix: str) -> int:
     """Abort the multipart uploads that an earlier process left under a prefix; how many there were.
 
-    `prefix`: a directory that no other connector writes to.
+    `prefix`: a directory that no other connector writes to. Listed again until nothing new appears, since a store may
+    cut its listing short without saying so.
     """
-    found = list(store.uploads(prefix))
-    for upload in found:
-        store.abort(upload)
-    return len(found)
+    aborted: set[Upload] = set()
+    while found := [upload for upload in store.uploads(prefix) if upload not in aborted]:
+        for upload in found:
+            store.abort(upload)
+        aborted.update(found)
+    return len(aborted)
