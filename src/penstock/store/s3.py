@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.utils import determine_content_length
 
 from penstock.errors import StoreUnavailable
 from penstock.store import credentials
@@ -64,17 +65,19 @@ def connect(options: StoreOptions, process: int) -> S3Store:
         user_agent_extra="penstock",
     )
     client = credentials.session(options).client("s3", endpoint_url=options.url, config=config)
-    if options.expect_continue:
-        for verb in ("PutObject", "UploadPart"):
-            client.meta.events.register(f"before-call.s3.{verb}", _expect_continue)
+    client.meta.events.register_last("before-call.s3", _waits if options.expect_continue else _never_waits)
     return S3Store(client, options, RetryPolicy(options.retries, options.backoff_ms))
 
 
-def _expect_continue(params: dict[str, Any], **_: object) -> None:
-    """Have a large body wait until the store wants it; for a small one the wait costs more than the body."""
-    body = params.get("body")
-    if isinstance(body, bytes) and len(body) >= _LARGE:
-        params["headers"]["Expect"] = "100-continue"
+def _waits(params: dict[str, Any], **_: object) -> None:
+    """botocore has every body wait until the store wants it; for a small one the wait costs more than the body."""
+    if (determine_content_length(params.get("body")) or 0) < _LARGE:
+        _never_waits(params)
+
+
+def _never_waits(params: dict[str, Any], **_: object) -> None:
+    """Send the body with its headers."""
+    params["headers"].pop("Expect", None)
 
 
 def store(options: StoreOptions) -> S3Store:
