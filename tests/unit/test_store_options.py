@@ -1,40 +1,23 @@
-"""The store's options: every sentence about what cannot be, what is sent, and whose credentials sign it."""
+"""The store's options: every sentence about what cannot be, what is sent, and what is tagged."""
 
 import base64
 import hashlib
 import pickle
-import sys
-import types
-from datetime import datetime, timedelta, timezone
 
 import pytest
-from botocore.awsrequest import AWSResponse
-from botocore.credentials import Credentials
 
 from penstock import pipeline
-from penstock.config.load import load_sink
-from penstock.config.properties import parse
 from penstock.errors import ConfigError, StoreUnavailable
-from penstock.store import credentials, faults
+from penstock.store import faults
 from penstock.store.base import Create, NotFoundError, Part, Upload
-from penstock.store.options import Role, Sending, StoreOptions, with_login
-from penstock.store.s3 import store
+from penstock.store.options import Sending, StoreOptions, with_login
 from penstock.store.tags import Tagging
 from penstock.store.upload import Owner, Uploads, abort_leftovers
+from store_requests import HEAD, PROVIDER, load, options_of, put, sent, text_of
 
-HEAD = (
-    "name=s\nconnector.class=S3SinkConnector\ntopics=t\nflush.size=3\ns3.bucket.name=b\n"
-    "format.class=bytes\nvalue.converter=bytes\n"
-)
 LINE = len(HEAD.splitlines()) + 1
-WORKER = parse("bootstrap.servers=k:9092\n", "w")
 KEY = base64.b64encode(bytes(range(32))).decode()
-PROVIDER = "s3.credentials.provider"
 RULE = "must be KEY:VALUE with commas (letters, digits, blanks and `+-=._/@`), not"
-
-
-def load(text, head=HEAD):
-    return load_sink(parse(head + text, "f"), WORKER)
 
 
 @pytest.mark.parametrize(
@@ -159,36 +142,6 @@ def test_a_proxy_s_login_is_the_properties_before_the_address_s(url, user, passw
     assert with_login(url, user, password) == address
 
 
-def sent(options, *requests):
-    """The requests that a store makes, as botocore would send them."""
-    opened = store(options)
-    seen = []
-
-    def answer(request, **_):
-        seen.append(request)
-        body = b"<R><UploadId>u</UploadId><ETag>e</ETag></R>"
-        raw = types.SimpleNamespace(stream=lambda *_, **__: iter([body]), read=lambda *_: b"")
-        return AWSResponse(request.url, 200, {"ETag": '"e"', "Content-Length": "0"}, raw)
-
-    opened.client.meta.events.register("before-send.s3", answer)
-    for request in requests:
-        request(opened)
-    return seen
-
-
-def text_of(request, name):
-    value = request.headers[name]
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def options_of(text, bucket="b"):
-    return pipeline._store_options(load(f"aws.access.key.id=k\naws.secret.access.key=s\n{text}"), bucket)
-
-
-def put(opened):
-    opened.put("k", b"x", Create())
-
-
 EVERY = (
     put,
     lambda opened: opened.begin("k", {}),
@@ -269,133 +222,6 @@ def test_the_state_log_stays_readable_and_private():
     kept = Sending("aws:kms", "key", acl="bucket-owner-full-control", digest=True)
     assert kept.for_state() == kept
     assert StoreOptions("b", sending=mine).for_state() == StoreOptions("b")
-
-
-# Credentials
-
-
-class Made:
-    """A user's provider."""
-
-    @staticmethod
-    def create(options):
-        if "planted" in options.get("token", ""):
-            raise ValueError(options["token"])
-        return Credentials(options["key"], "secret") if "key" in options else options
-
-
-@pytest.fixture(autouse=True)
-def _mine(monkeypatch):
-    module = types.ModuleType("penstock_test_provider")
-    module.Made = Made
-    module.make = Made.create
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-
-
-@pytest.mark.parametrize("name", ["Made", "make"])
-def test_a_class_of_one_s_own_is_given_the_rest_of_the_properties(name):
-    (request,) = sent(options_of(f"{PROVIDER}.class=penstock_test_provider:{name}\n{PROVIDER}.key=AKIAOWN\n"), put)
-    assert b"AKIAOWN" in bytes(request.headers["Authorization"])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (f"{PROVIDER}.class=penstock_test_provider:None\n", "cannot be loaded: module 'penstock_test_provider' has no"),
-        (f"{PROVIDER}.class=no_such_module:X\n", "cannot be loaded: No module named 'no_such_module'"),
-        (f"{PROVIDER}.class=penstock_test_provider:Made\n", "must give an object like botocore's Credentials, it gave"),
-        (f"{PROVIDER}.class=penstock_test_provider:Made\n{PROVIDER}.token=planted\n", "ValueError: ****"),
-    ],
-)
-def test_a_class_that_gives_none_is_named_and_no_option_shown(text, words):
-    with pytest.raises(ConfigError) as caught:
-        store(options_of(text))
-    assert words in str(caught.value)
-    assert "planted" not in str(caught.value)
-
-
-class Sts:
-    """A token service that answers, or refuses."""
-
-    meta = types.SimpleNamespace(endpoint_url="http://sts")
-
-    def __init__(self, clock, error=None):
-        self.clock, self.error, self.asked = clock, error, []
-
-    def assume_role(self, **arguments):
-        self.asked.append(arguments)
-        if self.error is not None:
-            raise self.error
-        until = self.clock() + timedelta(hours=1)
-        key = f"ASIA{len(self.asked)}"
-        return {
-            "Credentials": {"AccessKeyId": key, "SecretAccessKey": "s", "SessionToken": "t", "Expiration": until},
-        }
-
-
-def test_a_role_s_keys_are_asked_for_when_needed_and_again_before_they_expire():
-    now = [datetime(2026, 1, 1, tzinfo=timezone.utc)]
-    sts = Sts(lambda: now[0])
-    ask = credentials._asker(sts, {"RoleArn": "arn", "RoleSessionName": "x"}, "keys")
-    found = credentials.DeferredRefreshableCredentials(ask, "assume-role", time_fetcher=lambda: now[0])
-    assert sts.asked == []
-    assert found.get_frozen_credentials().access_key == "ASIA1"
-    now[0] += timedelta(minutes=40)
-    assert found.get_frozen_credentials().access_key == "ASIA1"
-    now[0] += timedelta(minutes=10)
-    assert found.get_frozen_credentials().access_key == "ASIA2"
-
-
-def test_static_keys_ask_for_the_role_and_do_not_sign_for_s3(monkeypatch):
-    sts = Sts(lambda: datetime.now(timezone.utc))
-    made = []
-
-    def session(*keys, **options):
-        made.append((keys, options))
-        return types.SimpleNamespace(client=lambda *_, **given: made.append(given) or sts)
-
-    real = credentials.boto3.Session
-    monkeypatch.setattr(
-        credentials.boto3, "Session", lambda *k, **o: real(**o) if "botocore_session" in o else session(*k, **o)
-    )
-    role = Role("arn:aws:iam::1:role/r", "me", "ext", "eu-west-1", "http://sts")
-    options = StoreOptions("b", provider="assume_role", access_key_id="AKIABASE", secret_access_key="s", role=role)
-    (request,) = sent(options, put)
-    assert b"ASIA1" in bytes(request.headers["Authorization"])
-    assert sts.asked == [{"RoleArn": role.arn, "RoleSessionName": "me", "ExternalId": "ext"}]
-    assert made[0] == (("AKIABASE", "s"), {"region_name": "eu-west-1"})
-    assert made[1]["endpoint_url"] == "http://sts"
-
-
-@pytest.mark.parametrize(
-    ("provider", "words"),
-    [
-        ("default", "no credentials were found; set aws.access.key.id"),
-        ("web_identity", "set the environment variables AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN"),
-        ("container", "this runs in no container with a role"),
-        ("environment", "set the environment variables AWS_ACCESS_KEY_ID"),
-    ],
-)
-def test_where_none_are_found_it_says_where_they_were_looked_for(provider, words):
-    with pytest.raises(StoreUnavailable) as caught:
-        store(StoreOptions("no-credentials", provider=provider, url="http://127.0.0.1:9", retries=0)).check()
-    assert words in str(caught.value)
-    assert not caught.value.transient
-
-
-def test_a_role_without_anyone_to_ask_for_it_says_so():
-    options = StoreOptions("b", provider="assume_role", role=Role("arn:aws:iam::1:role/r"), retries=0)
-    with pytest.raises(StoreUnavailable) as caught:
-        store(options).check()
-    assert str(caught.value).startswith(
-        "the role `arn:aws:iam::1:role/r` cannot be assumed with the credentials of boto3's chain (session "
-        "`penstock`): there are none; set aws.access.key.id"
-    )
 
 
 # Tags and sweeping

@@ -70,7 +70,7 @@ def connect(options: StoreOptions, process: int) -> S3Store:
 
 
 def _waits(params: dict[str, Any], **_: object) -> None:
-    """botocore has every body wait until the store wants it; for a small one the wait costs more than the body."""
+    """A large body waits until the store wants it, as botocore has them all; for a small one the wait is dearer."""
     if (determine_content_length(params.get("body")) or 0) < _LARGE:
         _never_waits(params)
 
