@@ -65,7 +65,8 @@ def test_one_file_with_every_option_gives_objects_that_have_them(moto_stack, tmp
     role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=EVERYTHING)["Role"]["Arn"]
     iam.put_role_policy(RoleName=name, PolicyName="everything", PolicyDocument=EVERYTHING)
     brokers = {"bootstrap.servers": moto_stack.bootstrap_servers}
-    AdminClient(brokers).create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin = AdminClient(brokers)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     producer = Producer(brokers)
     for n in range(7):
         producer.produce(topic, b"value %d" % n)
