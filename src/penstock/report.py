@@ -81,10 +81,12 @@ def run_summary(running: Running, committed: CycleSummary) -> RunSummary:
 
 
 def running_status(name: str, running: Running) -> SinkStatus:
-    """The status of a connector that runs in this process."""
-    head = running.engine.log.head
-    objects = {**head.last_objects, **running.last_objects}
-    partitions = _partitions(head.positions, running.ends(), objects, running.engine.faults)
+    """The status of a connector that runs in this process, as of its last look at Kafka.
+
+    For any thread: it asks nobody, for the connections are the running thread's own, and copies what that one changes.
+    """
+    head, newer, faults = running.engine.log.head, dict(running.last_objects), dict(running.engine.faults)
+    partitions = _partitions(head.positions, running.seen_ends, {**head.last_objects, **newer}, faults)
     return SinkStatus(name, "RUNNING", partitions)
 
 

@@ -96,7 +96,10 @@ class Sink:
             return done
 
     def status(self) -> SinkStatus:
-        """Positions, lag and errors; asks Kafka for the log ends, and S3 when this object does not run itself."""
+        """Positions, lag and errors, from any thread.
+
+        While this object runs, the log ends are those that it saw last; otherwise Kafka and S3 are asked.
+        """
         running = self._running
         if running is not None:
             return running_status(self.name, running)
