@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CutReason = Literal["flush.size", "schema.change", "forced"]
+Closing = Literal["rotate.schedule.interval.ms", "max.latency.ms", "flush"]
+"""What closes files although the records do not ask for it."""
+
+CutReason = Literal[
+    "flush.size",
+    "flush.bytes",
+    "rotate.interval.ms",
+    "partition.change",
+    "schema.change",
+    "partitioner.max.open.files",
+    "rotate.schedule.interval.ms",
+    "max.latency.ms",
+    "flush",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,13 +44,15 @@ class TopicPartition:
 class PlannedRange:
     """Offsets `[start, end)` of a topic-partition that one cycle reads.
 
-    `forced`: what is still open at `end` is closed there; otherwise it is dropped and read again later.
+    `closing`: why what is still open at `end` is closed there; where it is None, that is dropped and read again later.
+    `arrivals`: when its records were first seen in Kafka (see `penstock.arrivals`), where that matters.
     """
 
     tp: TopicPartition
     start: int
     end: int
-    forced: bool = False
+    closing: Closing | None = None
+    arrivals: tuple[tuple[int, int], ...] = ()
 
     @property
     def offsets(self) -> int:
@@ -161,11 +176,11 @@ class Receipt:
     """What the job reports for one planned range.
 
     `looked_to`: offsets below it were read. `open_records`: records between the commit's position and `looked_to`
-    that are in no object yet; `open_timestamp`: the first one's time.
+    that are in no object yet; `base_ms`: the first one's extracted time, where times count.
     """
 
     commit: Commit
     looked_to: int
     open_records: int = 0
-    open_timestamp: int | None = None
+    base_ms: int | None = None
     fault: Fault | None = None

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import functools
+import re
 import socket
 import time
 import uuid
 from typing import TYPE_CHECKING
 
-from penstock import converters, cutter
+from penstock import converters, cutter, planner
+from penstock.coding import SchemaRules
 from penstock.converters import build as build_converter
+from penstock.converters.compatibility import Mode, joins, newer
 from penstock.crashpoints import reach
-from penstock.errors import StoreUnavailable
+from penstock.errors import ConfigError, StoreUnavailable
+from penstock.extractors import EXTRACTORS
+from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
 from penstock.kafka.reader import ReaderOptions
 from penstock.keys import Layout
-from penstock.partitioners import PARTITIONERS
+from penstock.partitioners import PartitionerOptions, custom
+from penstock.partitioners import build as build_partitioner
+from penstock.partitioners.zones import Zone
 from penstock.rangewriter import Pipeline
 from penstock.registry import Registry
 from penstock.statelog.log import StateLog, Writer
@@ -25,14 +32,17 @@ from penstock.store.s3 import StoreOptions, store
 from penstock.store.upload import Owner, Uploads, abort_leftovers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from penstock.config import SinkConfig
     from penstock.converters.base import Converter, Kind
     from penstock.formats.base import Format
     from penstock.kafka.settings import KafkaSettings
+    from penstock.partitioners.base import Extractor, Partitioner
     from penstock.statelog import Head
     from penstock.store.s3 import S3Store
 
-_CONTENT_KINDS = ("avro",)
+_WITH_SCHEMAS = ("avro",)
 _LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 
@@ -44,10 +54,14 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
     pipeline = Pipeline(
         _converter_of(config),
         file_format,
-        PARTITIONERS[config.partitioner_class](),
+        _partitioner(config),
         layout(config),
-        cutter.Rules(config.flush_size),
+        _cut_rules(config),
         uploads.open,
+        _extractor(config),
+        _schema_rules(config),
+        "ignore" if config.null_values == "ignore" else "fail",
+        **_looked_at(config),
     )
     options = ReaderOptions(
         kafka.aiokafka_kwargs,
@@ -63,11 +77,38 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
 def check(config: SinkConfig) -> None:
     """Raise `ConfigError` where the parts do not fit together: what can be known before anything is asked."""
     _converter_of(config)
+    try:
+        _partitioner(config)
+        _extractor(config)
+    except ValueError as error:
+        raise ConfigError([f"{config.name}: {error}"]) from error
 
 
 def content_cuts(config: SinkConfig) -> bool:
-    """Whether something in the records can close files before `flush.size` does: a schema that changes."""
-    return _kind(config) in _CONTENT_KINDS and config.value_converter == "avro"
+    """Whether something in the records can close files before `flush.size` does: a schema that changes, a time."""
+    return config.value_converter in _WITH_SCHEMAS or _cut_rules(config).by_content
+
+
+def scheduled(config: SinkConfig) -> Callable[[int], int] | None:
+    """The last instant of scheduled rotation up to a time in ms; None where there is no such rotation."""
+    interval = config.rotation.schedule_interval_ms
+    if interval <= 0:
+        return None
+    zone = Zone.parse(config.partitioning.timezone)
+    return lambda now_ms: zone.scheduled(now_ms, interval)
+
+
+def planner_rules(config: SinkConfig) -> planner.Rules:
+    """What the planner goes by."""
+    rotation, partitioning = config.rotation, config.partitioning
+    return planner.Rules(
+        config.flush_size,
+        content_cuts(config),
+        rotation.interval_ms if partitioning.is_timed else -1,
+        rotation.max_latency_ms,
+        wall_clock=partitioning.is_timed and partitioning.extractor == "wallclock",
+        max_offsets=config.cycle_max_records,
+    )
 
 
 def layout(config: SinkConfig) -> Layout:
@@ -78,6 +119,7 @@ def layout(config: SinkConfig) -> Layout:
         config.file_delim,
         config.pad_width,
         _format(config).extension,
+        config.partitioning.path_template,
     )
 
 
@@ -113,8 +155,12 @@ def open_log(config: SinkConfig) -> StateLog:
 
 
 def sweep(config: SinkConfig, opened: S3Store, topics: list[str]) -> int:
-    """Abort the multipart uploads that an earlier process of this connector left; how many there were."""
-    return sum(abort_leftovers(opened, layout(config).prefix(topic)) for topic in topics)
+    """Abort the multipart uploads that an earlier process of this connector left; how many there were.
+
+    Prefixes that do not name the topic (`path.template`) are not swept: other connectors may write there.
+    """
+    prefixes = {prefix for topic in topics if topic in (prefix := layout(config).prefix(topic))}
+    return sum(abort_leftovers(opened, prefix) for prefix in sorted(prefixes))
 
 
 def read_head(config: SinkConfig) -> Head:
@@ -160,6 +206,56 @@ def _store_options(config: SinkConfig, bucket: str | None = None) -> StoreOption
     )
 
 
+def _partitioner(config: SinkConfig) -> Partitioner:
+    chosen = config.partitioning
+    options = PartitionerOptions(
+        chosen.fields,
+        chosen.field_names_in_path,
+        chosen.duration_ms,
+        chosen.path_format,
+        chosen.locale,
+        chosen.timezone,
+        config.directory_delim,
+        chosen.schema_affix,
+        chosen.path_template,
+        one_topic=config.topics is not None and len(config.topics) == 1,
+        properties=config.given,
+    )
+    return build_partitioner(chosen.partitioner, options)
+
+
+def _extractor(config: SinkConfig) -> Extractor | None:
+    """None where no partitioner asks for a time."""
+    chosen = config.partitioning
+    if not chosen.is_timed:
+        return None
+    if ":" in chosen.extractor:
+        made: Extractor = custom(chosen.extractor)(config.given)  # type: ignore[assignment]
+        return made
+    return EXTRACTORS[chosen.extractor](chosen.timestamp_field, Zone.parse(chosen.timezone or "UTC"))
+
+
+def _cut_rules(config: SinkConfig) -> cutter.Rules:
+    rotation = config.rotation
+    return cutter.Rules(
+        config.flush_size,
+        rotation.flush_bytes,
+        rotation.interval_ms if config.partitioning.is_timed else -1,
+        rotation.on_partition_change,
+        rotation.max_open_files,
+        interleave=rotation.schema_compatibility == "UNION",
+    )
+
+
+def _looked_at(config: SinkConfig) -> dict[str, bool]:
+    """Whether keys and headers are looked at."""
+    paths = (
+        *config.partitioning.fields,
+        *re.findall(r"\{\{\s*field\s*:\s*([^{}]*?)\s*\}\}", config.partitioning.path_template),
+    )
+    return {"keys": KEY in paths, "headers": any(path.startswith(HEADER) for path in paths)}
+
+
 def _format(config: SinkConfig) -> Format:
     options = FormatOptions(config.avro_codec, config.bytearray_extension, config.bytearray_separator.encode())
     return FORMATS[config.format_class](options)
@@ -185,3 +281,11 @@ def _converter_of(config: SinkConfig) -> Converter:
         _format(config).separator,
         config.connect_meta_data,
     )
+
+
+def _schema_rules(config: SinkConfig) -> SchemaRules:
+    """How schemas get on, as `schema.compatibility` says."""
+    mode: Mode = config.rotation.schema_compatibility  # type: ignore[assignment]  # its Choice has these words
+    if mode == "NONE":
+        return SchemaRules()
+    return SchemaRules(functools.partial(joins, mode=mode), newer, interleave=mode == "UNION")

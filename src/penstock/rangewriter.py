@@ -6,15 +6,21 @@ the first that failed, so what a commit says is always a prefix.
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import wait
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from penstock import cutter
-from penstock.errors import PenstockError, UnavailableError
+from penstock.batch import RecordBatch
+from penstock.coding import LabelCodes, SchemaCodes, SchemaRules
+from penstock.converters.base import NULL_VALUE
+from penstock.errors import DataError, PenstockError, UnavailableError
+from penstock.mergedfile import MergedFile
 from penstock.model import Commit, CommittedObject, Fault, Receipt
+from penstock.openfile import Extent, OpenFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,17 +28,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from penstock.converters.base import Chunk, Converter
-    from penstock.formats.base import Encoder, Format
+    from penstock.converters.base import Converted, Converter
+    from penstock.formats.base import Format, Rows
     from penstock.keys import Layout
-    from penstock.model import CutReason, PlannedRange, Records
-    from penstock.partitioners.base import Labels, Partitioner
+    from penstock.model import CutReason, Gather, PlannedRange, Records
+    from penstock.partitioners.base import Extractor, Labels, Partitioner
     from penstock.store.upload import ObjectWriter, StoredObject
+
+    AnyFile = OpenFile | MergedFile
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The parts that every range of a job shares. `open_object`: (key, its first offset) -> a writer for it."""
+    """The parts that every range of a job shares. `open_object`: (key, its first offset) -> a writer for it.
+
+    `extractor`: None where no time is needed. `null_values`: what a record without a value does. `keys`, `headers`:
+    whether anything looks at them.
+    """
 
     converter: Converter
     format: Format
@@ -40,55 +52,16 @@ class Pipeline:
     layout: Layout
     rules: cutter.Rules
     open_object: Callable[[str, int], ObjectWriter]
+    extractor: Extractor | None = None
+    schema_rules: SchemaRules = field(default_factory=SchemaRules)
+    null_values: Literal["fail", "ignore"] = "fail"
+    keys: bool = False
+    headers: bool = False
 
-
-@dataclass(slots=True)
-class _File:
-    """An open file: one encoded partition between two cuts."""
-
-    key: str
-    encoded_partition: str
-    schema: str
-    encoder: Encoder
-    writer: ObjectWriter
-    start: int
-    end: int = 0
-    records: int = 0
-    min_timestamp: int = np.iinfo(np.int64).max
-    max_timestamp: int = np.iinfo(np.int64).min
-
-    def write(self, records: Records, chunk: Chunk, rows: slice | NDArray[np.int64], count: int) -> None:
-        """Append rows, of which there is at least one."""
-        for buffer in self.encoder.write(chunk, rows):
-            self.writer.write(buffer)
-        timestamps = records.timestamps[rows]
-        self.min_timestamp = min(self.min_timestamp, int(timestamps.min()))
-        self.max_timestamp = max(self.max_timestamp, int(timestamps.max()))
-        self.records += count
-        self.end = int(records.offsets[rows][-1]) + 1
-
-    def close(self) -> Future[StoredObject]:
-        """Write the format's end and let the upload finish."""
-        for buffer in self.encoder.finish():
-            self.writer.write(buffer)
-        return self.writer.close({"records": str(self.records)})
-
-    def committed(self, stored: StoredObject, reason: CutReason) -> CommittedObject:
-        """This file as a commit names it."""
-        return CommittedObject(
-            self.key,
-            self.start,
-            self.end,
-            self.records,
-            stored.size,
-            stored.etag,
-            stored.crc32c,
-            self.encoded_partition,
-            self.schema,
-            self.min_timestamp,
-            self.max_timestamp,
-            reason,
-        )
+    @property
+    def gather(self) -> Gather:
+        """What the reader has to lay out."""
+        return replace(self.converter.gather, keys=self.keys, headers=self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +70,18 @@ class _Cut:
 
     end: int
     reason: CutReason
-    files: tuple[tuple[_File, Future[StoredObject]], ...]
+    files: tuple[tuple[AnyFile, Future[StoredObject]], ...]
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A batch on its way into files: its rows in the format's kind, with the codes of their encoded partitions."""
+
+    records: Records
+    converted: Converted
+    labels: NDArray[np.int32]
+    kept: NDArray[np.bool_] | None = None
 
 
 @dataclass(slots=True)
@@ -106,13 +90,19 @@ class RangeWriter:
 
     planned: PlannedRange
     pipeline: Pipeline
+    now_ms: int
     fault: Fault | None = None
     _open: cutter.Open = field(default_factory=cutter.Open)
-    _open_timestamp: int | None = None
-    _files: dict[str, _File] = field(default_factory=dict)
+    _labels: LabelCodes = field(default_factory=LabelCodes)
+    _schemas: SchemaCodes = field(init=False)
+    _files: dict[str, AnyFile] = field(default_factory=dict)
     _cuts: list[_Cut] = field(default_factory=list)
     _last_offset: int = -1
     _seen: int = 0
+    _skipped: int = 0
+
+    def __post_init__(self) -> None:
+        self._schemas = SchemaCodes(self.pipeline.converter.schema, self.pipeline.schema_rules)
 
     def write(self, records: Records) -> None:
         """The next records of the range. Nothing happens any more once a fault stopped it."""
@@ -121,6 +111,8 @@ class RangeWriter:
         try:
             if len(records):
                 self._write(records)
+        except DataError as error:
+            self.stop(error, error.offset)
         except PenstockError as error:
             self.stop(error)
         if self.fault is None:
@@ -132,88 +124,140 @@ class RangeWriter:
 
     def finish(self) -> Receipt:
         """Wait for the uploads and report; the tail that no cut closed is dropped."""
-        if self.planned.forced and self.fault is None and self._open.records:
-            self._cut("forced")
+        if self.planned.closing is not None and self.fault is None and self._open.records:
+            self._close_all(self.planned.closing)
         for file in self._files.values():
-            file.writer.abandon()
+            file.abandon()
         objects: list[CommittedObject] = []
-        position = self.planned.start
+        position, skipped = self.planned.start, 0
         wait([upload for cut in self._cuts for _, upload in cut.files])
         for cut in self._cuts:
             try:
                 stored = [(file, upload.result()) for file, upload in cut.files]
             except PenstockError as error:
                 self.stop(error)
-                return self._receipt(position, objects)
+                return self._receipt(position, objects, skipped)
             objects.extend(file.committed(result, cut.reason) for file, result in stored)
-            position = cut.end
+            position, skipped = cut.end, skipped + cut.skipped
         if self.fault is None and not self._open.records:
-            position = max(position, self._seen)
-        return self._receipt(position, objects)
+            position, skipped = max(position, self._seen), skipped + self._skipped
+        return self._receipt(position, objects, skipped)
 
-    def _receipt(self, position: int, objects: list[CommittedObject]) -> Receipt:
+    def _receipt(self, position: int, objects: list[CommittedObject], skipped: int) -> Receipt:
+        has_times = self.pipeline.extractor is not None and self._open.records > 0
         return Receipt(
-            Commit(self.planned.tp, position, tuple(objects)),
+            Commit(self.planned.tp, position, tuple(objects), skipped),
             max(self._seen, position),
             self._open.records,
-            self._open_timestamp,
+            self._open.base_ms if has_times else None,
             self.fault,
         )
 
     def _write(self, records: Records) -> None:
-        converted = self.pipeline.converter.convert(records)
-        rows = converted.faults[0].row if converted.faults else len(records)
-        labels = self.pipeline.partitioner.encode(records)
-        schemas = converted.chunk.schemas
-        columns = cutter.Columns(rows, None if schemas is None else schemas[:rows])
-        segments, self._open = cutter.cut(self._open, columns, self.pipeline.rules)
+        pipeline = self.pipeline
+        converted = pipeline.converter.convert(records)
+        batch = RecordBatch(records, converted, pipeline.converter, self.planned, self.now_ms, pipeline.extractor)
+        labels = pipeline.partitioner.encode(batch)
+        nulls = converted.nulls
+        row, reason = _first_bad(converted, labels, ignored=pipeline.null_values == "ignore")
+        rows = len(records) if row is None else row
+        self._open = self._labels.tidied(self._open)
+        kept = None if nulls is None else ~nulls
+        taken = _Batch(records, converted, self._labels.codes(labels, len(records)), kept)
+        if rows:
+            self._cut_and_append(taken, batch, rows)
+        if row is not None:
+            raise DataError(records.tp, int(records.offsets[row]), reason)
+
+    def _cut_and_append(self, taken: _Batch, batch: RecordBatch, rows: int) -> None:
+        """Rows before `rows` into files, closed where the rules say so."""
+        pipeline, chunk = self.pipeline, taken.converted.chunk
+        schemas = None if chunk.schemas is None else self._schemas.codes(chunk.schemas[:rows])
+        columns = cutter.Columns(
+            rows,
+            taken.labels[:rows],
+            None if pipeline.extractor is None else batch.times.ms[:rows],
+            schemas,
+            np.diff(chunk.offsets[: rows + 1]) if pipeline.rules.flush_bytes > 0 else None,
+            None if taken.kept is None else taken.kept[:rows],
+        )
+        table = None if schemas is None else self._schemas.table()
+        segments, self._open = cutter.cut(self._open, columns, pipeline.rules, table)
         for segment in segments:
             if segment.start < segment.end:
-                self._append(records, converted.chunk, labels, segment)
+                self._append(taken, segment)
             if segment.cut is not None:
-                self._cut(segment.cut)
-        if self._open.records == 0:
-            self._open_timestamp = None
-        if converted.faults:
-            bad = converted.faults[0]
-            offset = int(records.offsets[bad.row])
-            self.fault = Fault(f"{records.tp}@{offset}: {bad.reason}", passing=False, offset=offset)
+                self._close_all(segment.cut)
 
-    def _append(self, records: Records, chunk: Chunk, labels: Labels, segment: cutter.Segment) -> None:
+    def _append(self, taken: _Batch, segment: cutter.Segment) -> None:
         """Rows of a segment to the file of each label, in the order in which the labels appear."""
-        whole = slice(segment.start, segment.end)
-        if self._open_timestamp is None:
-            self._open_timestamp = int(records.timestamps[segment.start])
-        if labels.codes is None:
-            self._file(labels.names[0], records, chunk, segment.start).write(
-                records, chunk, whole, segment.end - segment.start
-            )
-        else:
-            codes = labels.codes[whole]
-            _, first = np.unique(codes, return_index=True)
-            for at in np.sort(first):
-                rows = np.flatnonzero(codes == codes[at]) + segment.start
-                file = self._file(labels.names[codes[at]], records, chunk, int(rows[0]))
-                file.write(records, chunk, rows, len(rows))
-        self._last_offset = int(records.offsets[segment.end - 1])
+        for rows in _by_label(taken, segment):
+            first = rows.start if isinstance(rows, slice) else int(rows[0])
+            self._file(taken, first).write(taken.records, taken.converted.chunk, rows)
+        if taken.kept is not None:
+            self._skipped += int(np.count_nonzero(~taken.kept[segment.start : segment.end]))
+        self._last_offset = int(taken.records.offsets[segment.end - 1])
 
-    def _file(self, encoded_partition: str, records: Records, chunk: Chunk, row: int) -> _File:
-        file = self._files.get(encoded_partition)
+    def _file(self, taken: _Batch, row: int) -> AnyFile:
+        """The open file of a row's encoded partition; the row is its first where there is none yet."""
+        label = self._labels.names[taken.labels[row]]
+        file = self._files.get(label)
         if file is None:
-            start = int(records.offsets[row])
-            key = self.pipeline.layout.key(self.planned.tp, encoded_partition, start)
-            schema = self.pipeline.converter.schema(0 if chunk.schemas is None else int(chunk.schemas[row]))
-            encoder = self.pipeline.format.encoder(schema, key)
-            writer = self.pipeline.open_object(key, start)
-            file = _File(key, encoded_partition, schema.fingerprint, encoder, writer, start)
-            self._files[encoded_partition] = file
+            file = self._files[label] = self._open_file(label, taken, row)
         return file
 
-    def _cut(self, reason: CutReason) -> None:
+    def _open_file(self, label: str, taken: _Batch, row: int) -> AnyFile:
+        pipeline, chunk = self.pipeline, taken.converted.chunk
+        start = int(taken.records.offsets[row])
+        key = pipeline.layout.key(self.planned.tp, label, start)
+        writer, extent = pipeline.open_object(key, start), Extent(start)
+        if pipeline.schema_rules.interleave:
+
+            def encoder(code: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
+                return pipeline.format.encoder(pipeline.converter.schema(code), key)
+
+            return MergedFile(key, label, pipeline.converter, encoder, self._schemas.newest, writer, extent)
+        code = 0 if chunk.schemas is None else int(chunk.schemas[row])
+        own = pipeline.format.encoder(pipeline.converter.schema(code), key)
+        return OpenFile(key, label, code, pipeline.converter, own, writer, extent)
+
+    def _close_all(self, reason: CutReason) -> None:
         """Close every open file of the topic-partition together."""
         files = tuple((file, file.close()) for file in self._files.values())
-        self._cuts.append(_Cut(self._last_offset + 1, reason, files))
-        self._files = {}
-        self._open_timestamp = None
-        if reason == "forced":
+        self._cuts.append(_Cut(self._last_offset + 1, reason, files, self._skipped))
+        self._files, self._skipped = {}, 0
+        if reason == self.planned.closing:
             self._open = cutter.Open()
+
+
+def _by_label(taken: _Batch, segment: cutter.Segment) -> list[Rows]:
+    """The rows of a segment that are kept, apart by label, in the order in which the labels appear."""
+    codes = taken.labels[segment.start : segment.end]
+    if taken.kept is None and (codes == codes[0]).all():
+        return [slice(segment.start, segment.end)]
+    rows = np.arange(segment.start, segment.end)
+    if taken.kept is not None:
+        rows = rows[taken.kept[rows]]
+        codes = taken.labels[rows]
+    if not len(rows):
+        return []
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(rows[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    return [_slice_if_whole(group) for group in sorted(groups, key=lambda group: int(group[0]))]
+
+
+def _slice_if_whole(rows: NDArray[np.intp]) -> Rows:
+    """Ascending row numbers as a slice where none is missing between the first and the last."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first + 1 == len(rows) else rows
+
+
+def _first_bad(converted: Converted, labels: Labels, *, ignored: bool) -> tuple[int | None, str]:
+    """The first row that cannot be written, and why. `ignored`: null values are left out, and not asked for more."""
+    nulls = converted.nulls
+    found = [(each.row, each.reason) for each in converted.faults[:1]]
+    refused = (each for each in labels.refusals if nulls is None or not nulls[each.row])
+    found += [(each.row, each.reason) for each in itertools.islice(refused, 1)]
+    if nulls is not None and not ignored:
+        found.append((int(np.argmax(nulls)), NULL_VALUE))
+    return min(found, default=(None, ""))

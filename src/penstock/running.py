@@ -19,8 +19,7 @@ from penstock.engine import Engine
 from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.model import Commit
-from penstock.pipeline import check_registry, content_cuts, open_log, open_store, state_url, sweep
-from penstock.planner import Rules
+from penstock.pipeline import check_registry, open_log, open_store, planner_rules, scheduled, state_url, sweep
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
@@ -41,6 +40,10 @@ _PATIENT = Retrying(
     wait=wait_fixed(0.3),
     reraise=True,
 )
+
+
+def _clock_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(slots=True)
@@ -73,8 +76,9 @@ class Running:
             log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
-            rules = Rules(config.flush_size, content_cuts(config), max_offsets=config.cycle_max_records)
-            engine = Engine(config, rules, group, log, kafka, job, lambda: time.time_ns() // 1_000_000)
+            engine = Engine(
+                config, planner_rules(config), group, log, kafka, job, _clock_ms, scheduled=scheduled(config)
+            )
             running = cls(config, engine, kafka, subscription, policy)
             running.discover()
             sweep(config, store, sorted({tp.topic for tp in log.head.positions}))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import rules
 from penstock.config.accepted import is_accepted
-from penstock.config.declare import declarations
+from penstock.config.declare import arguments, declarations
 from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.pending import PENDING
@@ -61,7 +61,7 @@ def load_sink(
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
     return SinkConfig(
-        **{name: parsed[each.name] for name, each in declarations(SinkConfig).items()},
+        **arguments(SinkConfig, {name: parsed[each.name] for name, each in declarations(SinkConfig).items()}),
         given=texts,
         converter_options=options,
         spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},

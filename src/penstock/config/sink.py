@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
-from penstock.config.declare import declarations, prop
+from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
     Bool,
@@ -23,6 +23,8 @@ from penstock.config.kinds import (
     Text,
     Topics,
 )
+from penstock.config.partitioning import PartitionConfig
+from penstock.config.rotation import RotationConfig
 from penstock.config.topic_pattern import TopicPattern
 from penstock.errors import ConfigError
 
@@ -68,14 +70,7 @@ class SinkConfig:
     flush_size: int = prop(
         "flush.size", Int(1), required=True, shapes=True, doc="Records of a topic-partition between two cuts."
     )
-    schema_compatibility: str = prop(
-        "schema.compatibility",
-        Choice(("NONE", "BACKWARD", "FORWARD", "FULL"), any_case=True),
-        default="NONE",
-        shapes=True,
-        supported=("NONE",),
-        doc="What a changed schema does: with NONE it closes the files.",
-    )
+    rotation: RotationConfig = group(RotationConfig)
     format_class: str = prop(
         "format.class",
         Named(classes.FORMATS),
@@ -123,14 +118,7 @@ class SinkConfig:
         only_with=("format.class", ("bytes",)),
         doc="What stands behind each record of a ByteArray file.",
     )
-    partitioner_class: str = prop(
-        "partitioner.class",
-        Named(classes.PARTITIONERS),
-        default="default",
-        shapes=True,
-        supported=("default",),
-        doc="How records are divided into encoded partitions.",
-    )
+    partitioning: PartitionConfig = group(PartitionConfig)
     storage_class: str = prop(
         "storage.class", Named(classes.STORAGES), default="s3", supported=("s3",), doc="The storage; only S3."
     )
@@ -195,8 +183,8 @@ class SinkConfig:
         Choice(("fail", "ignore", "write"), any_case=True),
         default="fail",
         shapes=True,
-        supported=("fail",),
-        doc="What a record without a value does.",
+        supported=("fail", "ignore"),
+        doc="What a record without a value does: stop the topic-partition, or be left out and counted as skipped.",
     )
     errors_tolerance: str = prop(
         "errors.tolerance",
@@ -295,7 +283,7 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
-        return replace(self, given=dict(recorded), **values)
+        return replace(replaced(self, values), given=dict(recorded))
 
 
 def _cannot(name: str, text: str) -> str:

@@ -48,7 +48,7 @@ def build(name: str, kind: Kind, options: Mapping[str, str], *, separator: bytes
     `bytes`. Raises `ConfigError` where an option is missing.
     """
     if name == "avro":
-        return AvroConverter(kind, Registry.of(options, "value.converter"), connect_meta_data)
+        return AvroConverter(kind, Registry.of(options, "value.converter"), connect_meta_data=connect_meta_data)
     if name == "json":
         return JsonConverter()
     if name == "string":
