@@ -217,7 +217,7 @@ def _walk(  # noqa: C901, PLR0912 - one loop
         if records > 0:
             if interval > 0 and times[row] - base >= interval:
                 reason = _INTERVAL
-            elif interval > 0 and on_change and label != previous and lone not in (label, previous):
+            elif interval > 0 and on_change and label != previous and lone != label and lone != previous:  # noqa: PLR1714 - compiled
                 reason = _CHANGE
             elif current == _CLOSED:
                 reason = _FILES if 0 < most_open <= opened else -1

@@ -102,7 +102,7 @@ def planner_rules(config: SinkConfig) -> planner.Rules:
     """What the planner goes by."""
     rotation, partitioning = config.rotation, config.partitioning
     return planner.Rules(
-        config.flush_size,
+        max(config.flush_size, 1),
         content_cuts(config),
         rotation.interval_ms if partitioning.is_timed else -1,
         rotation.max_latency_ms,

@@ -68,7 +68,11 @@ class SinkConfig:
         doc="A Java regular expression that whole topic names match; new topics are picked up while running.",
     )
     flush_size: int = prop(
-        "flush.size", Int(1), required=True, shapes=True, doc="Records of a topic-partition between two cuts."
+        "flush.size",
+        Int(),
+        required=True,
+        shapes=True,
+        doc="Records of a topic-partition between two cuts, over all its encoded partitions; below 1 is 1.",
     )
     rotation: RotationConfig = group(RotationConfig)
     format_class: str = prop(

@@ -56,8 +56,8 @@ class Template:
         if "{{" in literal or "}}" in literal:
             msg = "has a variable that is not closed, or none of topic, partition, start_offset, timestamp, field"
             raise ValueError(msg)
-        if text.startswith("/") or "//" in literal or any(part in (".", "..") for part in text.split("/")):
-            msg = "must not begin with `/` nor hold empty segments, `.` or `..`"
+        if not all(part not in ("", ".", "..") for part in VARIABLE.sub("x", text).split("/")):
+            msg = "must not begin or end with `/`, nor hold empty segments, `.` or `..`"
             raise ValueError(msg)
         template = cls(tuple(piece for piece in pieces if piece != ""))
         template._check_identity(one_topic=one_topic)
