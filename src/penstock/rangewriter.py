@@ -254,10 +254,10 @@ def _slice_if_whole(rows: NDArray[np.intp]) -> Rows:
 
 def _first_bad(converted: Converted, labels: Labels, *, ignored: bool) -> tuple[int | None, str]:
     """The first row that cannot be written, and why. `ignored`: null values are left out, and not asked for more."""
-    nulls = converted.nulls
-    found = [(each.row, each.reason) for each in converted.faults[:1]]
-    refused = (each for each in labels.refusals if nulls is None or not nulls[each.row])
-    found += [(each.row, each.reason) for each in itertools.islice(refused, 1)]
+    nulls, found = converted.nulls, []
     if nulls is not None and not ignored:
         found.append((int(np.argmax(nulls)), NULL_VALUE))
-    return min(found, default=(None, ""))
+    found += [(each.row, each.reason) for each in converted.faults[:1]]
+    refused = (each for each in labels.refusals if nulls is None or not nulls[each.row])
+    found += [(each.row, each.reason) for each in itertools.islice(refused, 1)]
+    return min(found, key=lambda each: each[0], default=(None, ""))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from connecting import Rec
 
+from connecting import Rec
 from penstock.errors import ConfigError
 
 pytestmark = pytest.mark.stack
@@ -28,7 +28,11 @@ RECORDS = {
     "an object for a time": (BY_T, Rec({"t": {"x": 1}}), "timestamp.field `t` is of type record, which is no time"),
     "a boolean for a time": (BY_T, Rec({"t": True}), "timestamp.field `t` is of type boolean, which is no time"),
     "a time in microseconds": (BY_T, Rec({"t": 10**18}), "its time 1000000000000000000 ms is not within the years"),
-    "a double in a path": (BY_C, Rec({"c": 1.5}), "partition.field.name `c` is of type double, which cannot be part of a path"),
+    "a double in a path": (
+        BY_C,
+        Rec({"c": 1.5}),
+        "partition.field.name `c` is of type double, which cannot be part of a path",
+    ),
     "an array in a path": (BY_C, Rec({"c": [1]}), "partition.field.name `c` is of type array, which cannot be part"),
     "an object in a path": (BY_C, Rec({"c": {}}), "partition.field.name `c` is of type record, which cannot be part"),
     "no JSON": (BY_C, Rec(b"{oops"), "its value is not JSON"),
@@ -53,7 +57,12 @@ def test_a_bad_record_stops_its_partition_and_is_named(connect, name, place):
 AVRO = {
     "a field that the schema lacks": (BY_C, {"n": 1}, schema("n", "int"), "its schema has no partition.field.name `c`"),
     "a time that the schema lacks": (BY_T, {"n": 1}, schema("n", "int"), "its value has no timestamp.field `t`"),
-    "bytes in a path": (BY_C, {"c": b"x"}, schema("c", "bytes"), "`c` is of type bytes, which cannot be part of a path"),
+    "bytes in a path": (
+        BY_C,
+        {"c": b"x"},
+        schema("c", "bytes"),
+        "`c` is of type bytes, which cannot be part of a path",
+    ),
     "a timestamp in a path": (
         BY_C,
         {"c": 0},
@@ -84,21 +93,48 @@ def test_a_schema_without_a_version_cannot_be_compared(connect, stack):
 
 
 CONFIGS = {
-    "unknown letter": ({**TIMED, "partitioner.class": "time", "path.format": "yyyy/qq", "partition.duration.ms": "1"}, "path.format has the letter `q` at place 6"),
-    "open quote": ({**TIMED, "partitioner.class": "time", "path.format": "'year", "partition.duration.ms": "1"}, "has a quote at place 1 that is not closed"),
-    "no such zone": ({**TIMED, "timezone": "Europe/Berlim"}, "timezone must be a time zone such as America/Los_Angeles, UTC or +02:00; did you mean `Europe/Berlin`?, got `Europe/Berlim`"),
+    "unknown letter": (
+        {**TIMED, "partitioner.class": "time", "path.format": "yyyy/qq", "partition.duration.ms": "1"},
+        "path.format has the letter `q` at place 6",
+    ),
+    "open quote": (
+        {**TIMED, "partitioner.class": "time", "path.format": "'year", "partition.duration.ms": "1"},
+        "has a quote at place 1 that is not closed",
+    ),
+    "no such zone": (
+        {**TIMED, "timezone": "Europe/Berlim"},
+        "timezone must be a time zone such as America/Los_Angeles, UTC or +02:00; did you mean `Europe/Berlin`?, got `Europe/Berlim`",
+    ),
     "no such locale": ({**TIMED, "locale": "xx-YY"}, "locale must be a locale such as en-US, de or fr-FR, got `xx-YY`"),
     "no zone for a schedule": ({"rotate.schedule.interval.ms": "1000"}, "rotate.schedule.interval.ms needs timezone"),
     "no field": ({"partitioner.class": "field"}, "partitioner.class `field` needs partition.field.name"),
     "an empty step": ({"partitioner.class": "field", "partition.field.name": "a..b"}, "has an empty part in `a..b`"),
-    "no duration": ({**TIMED, "partitioner.class": "time", "path.format": "yyyy"}, "partitioner.class `time` needs partition.duration.ms"),
-    "no format": ({**TIMED, "partitioner.class": "time", "partition.duration.ms": "1"}, "partitioner.class `time` needs path.format"),
+    "no duration": (
+        {**TIMED, "partitioner.class": "time", "path.format": "yyyy"},
+        "partitioner.class `time` needs partition.duration.ms",
+    ),
+    "no format": (
+        {**TIMED, "partitioner.class": "time", "partition.duration.ms": "1"},
+        "partitioner.class `time` needs path.format",
+    ),
     "no locale": ({"partitioner.class": "daily", "timezone": "UTC"}, "partitioner.class `daily` needs locale"),
     "no class of that name": ({"partitioner.class": "nowhere:Partitioner"}, "`nowhere:Partitioner` cannot be imported"),
-    "template without offset": ({"path.template": "{{topic}}/{{partition}}"}, "path.template must hold {{start_offset}}: without it two files could get one name"),
-    "template that runs together": ({"path.template": "{{topic}}/{{partition}}{{start_offset}}"}, "does not keep {{partition}} apart from what stands beside it"),
-    "template with a topic that runs on": ({"path.template": "{{topic}}-{{partition}}+{{start_offset}}"}, "does not keep {{topic}} apart"),
-    "template with a field beside an offset": ({"path.template": "{{topic}}/{{field:c}}-{{partition}}+{{start_offset}}"}, "in the same path segment"),
+    "template without offset": (
+        {"path.template": "{{topic}}/{{partition}}"},
+        "path.template must hold {{start_offset}}: without it two files could get one name",
+    ),
+    "template that runs together": (
+        {"path.template": "{{topic}}/{{partition}}{{start_offset}}"},
+        "does not keep {{partition}} apart from what stands beside it",
+    ),
+    "template with a topic that runs on": (
+        {"path.template": "{{topic}}-{{partition}}+{{start_offset}}"},
+        "does not keep {{topic}} apart",
+    ),
+    "template with a field beside an offset": (
+        {"path.template": "{{topic}}/{{field:c}}-{{partition}}+{{start_offset}}"},
+        "in the same path segment",
+    ),
     "template with an unknown variable": ({"path.template": "{{topic}}/{{shard}}"}, "unknown variable `shard`"),
 }
 

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.config.partition_rules import check_partitioner
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from penstock.config.properties import Value
     from penstock.config.reading import Findings
 
-_TIMES = ("locale", "timezone")
-_NEEDS = {
-    "field": ("partition.field.name",),
-    "time": ("partition.duration.ms", "path.format", *_TIMES),
-    "daily": _TIMES,
-    "hourly": _TIMES,
-    "fieldandtime": ("partition.field.name", "partition.duration.ms", "path.format", *_TIMES),
-}
-_EXAMPLES = {
-    "partition.field.name": "country",
-    "partition.duration.ms": "3600000",
-    "path.format": "'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH",
-    "locale": "en-US",
-    "timezone": "UTC",
-}
 _KEY_ID = "aws.access.key.id"
 _SECRET_KEY = "aws.secret.access.key"  # noqa: S105 - a property's name
 _PROVIDER = "s3.credentials.provider.class"
@@ -35,29 +22,8 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
     _check_topics(given, file, findings)
     _check_credentials(parsed, given, findings)
     _check_places(parsed, given, findings)
-    _check_partitioner(parsed, given, file, findings)
+    check_partitioner(parsed, given, file, findings)
     _check_changes(given, findings)
-
-
-def _check_partitioner(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> None:
-    """What each partitioner, and scheduled rotation, cannot be without (reference 1.8, rules 4 to 6)."""
-    kind = parsed["partitioner.class"]
-    needs = list(_NEEDS.get(kind, ()))
-    if (parsed["rotate.schedule.interval.ms"] or -1) > 0 and "timezone" not in needs:
-        needs.append("timezone")
-    for name in needs:
-        value = parsed[name]
-        if value in ("", (), -1, 0):
-            where = given[name].where if name in given else file
-            why = f"partitioner.class `{kind}`" if name in _NEEDS.get(kind, ()) else "rotate.schedule.interval.ms"
-            findings.problem(name, f"{where}: {why} needs {name}; set it, for example {name}={_EXAMPLES[name]}")
-    for field in parsed["partition.field.name"] or ():
-        if not all(field.split(".")):
-            findings.problem(
-                "partition.field.name",
-                f"{given['partition.field.name'].where}: partition.field.name has an empty part in `{field}`; "
-                "write nested fields as `outer.inner`",
-            )
 
 
 def _check_topics(given: Mapping[str, Value], file: str, findings: Findings) -> None:

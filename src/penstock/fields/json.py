@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.columns import Field
 
 _LONG = 2**63
-_ABSENT = msgspec.UNSET
+_ABSENT, _MALFORMED = msgspec.UNSET, object()
 _TYPES: dict[type, str] = {
     type(None): "null",
     bool: "boolean",
@@ -29,11 +29,12 @@ _TYPES: dict[type, str] = {
     dict: "record",
     list: "array",
     type(_ABSENT): "absent",
+    type(_MALFORMED): "malformed",
 }
 
 
 def json_field(data: NDArray[np.uint8], offsets: NDArray[np.int64], rows: NDArray[np.int64], path: str) -> Field:
-    """The field in `rows`: row i is the document `data[offsets[i]:offsets[i + 1]]`, which is valid JSON.
+    """The field in `rows`: row i is the document `data[offsets[i]:offsets[i + 1]]`, without line feeds behind it or with.
 
     A document without the field is `absent`, one with a null on the way `null`.
     """
@@ -82,6 +83,8 @@ def _reader(steps: tuple[str, ...]) -> Callable[[memoryview], Any]:
         except msgspec.ValidationError:
             # Not an object: null, a number, a text, a list.
             return None if bytes(document).strip() == b"null" else _ABSENT
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _MALFORMED
         for step in rest:
             if not isinstance(value, dict):
                 return None if value is None else _ABSENT

@@ -93,7 +93,7 @@ def _prepare(site: Site) -> Launch:
 
 
 def _format(java: tuple[str, ...], cluster_id: str, properties: str) -> None:
-    command = [*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
+    command = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", properties]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines() or ["it says nothing"]
