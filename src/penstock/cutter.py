@@ -145,7 +145,8 @@ def cut(state: Open, columns: Columns, rules: Rules, schemas: Schemas | None = N
         return [], state
     labels = _column(columns.labels, rows, np.int32)
     codes = _column(columns.schemas, rows, np.int32)
-    schemas = Schemas.distinct(int(codes.max()) + 1) if schemas is None else schemas
+    if schemas is None:
+        schemas = Schemas.distinct(max(int(codes.max()), int(state.schemas.max(initial=0))) + 1)
     files = _files(state, int(labels.max()) + 1)
     edges, reasons = np.empty(2 * rows, dtype=np.int64), np.empty(2 * rows, dtype=np.int64)
     found, (records, base, label) = _walk(

@@ -81,6 +81,10 @@ class Cycle:
         return next((fault for fault in self.faults.values() if fault.passing), None)
 
 
+def _quiet(_: str) -> None:
+    """Where nobody watches."""
+
+
 @dataclass(slots=True)
 class Engine:
     """One connector's cycles. `rules` and `config` are the current ones; an older plan is finished with its own.
@@ -104,7 +108,12 @@ class Engine:
     faults_tried_ms: int = 0
 
     def cycle(
-        self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
+        self,
+        ends: Mapping[TopicPartition, int],
+        *,
+        thorough: bool = False,
+        forced: bool = False,
+        say: Callable[[str], None] = _quiet,
     ) -> Cycle | None:
         """Finish the open intent if there is one; else plan and run what is worth it. None when nothing was."""
         began = self.clock_ms()
@@ -112,6 +121,7 @@ class Engine:
         open_intent = self.log.head.open_intent
         if open_intent is not None:
             seq, plan = open_intent
+            say("finishing what an earlier run began")
             return self._run(_what_is_left(plan, self.log.head.positions), self._recorded_config(), seq)
         view = View(self._healthy_positions(), ends, self.looks, self.arrivals)
         scheduled = None if self.scheduled is None else self.scheduled(began)
@@ -122,6 +132,8 @@ class Engine:
             return None
         head = self.log.append(intent=plan, config=self._changed_config())
         reach("intent.appended")
+        offsets = sum(each.offsets for each in plan.ranges)
+        say(f"writing {offsets} offsets of {len(plan.ranges)} topic-partitions")
         cycle = self._run(plan, self.config, head.seq)
         self.cycle_ms = max(self.clock_ms() - began, self.cycle_ms // 2)
         return cycle

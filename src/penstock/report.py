@@ -12,28 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from penstock.config import SinkConfig
-    from penstock.engine import Cycle
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import Fault, TopicPartition
     from penstock.running import Running
-
-
-@dataclass(frozen=True, slots=True)
-class CycleSummary:
-    """What a cycle, or several, committed."""
-
-    records: int = 0
-    objects: int = 0
-    bytes: int = 0
-
-    def plus(self, cycle: Cycle) -> CycleSummary:
-        """With another cycle added."""
-        objects = [o for commit in cycle.commits for o in commit.objects]
-        return CycleSummary(
-            self.records + sum(o.records for o in objects),
-            self.objects + len(objects),
-            self.bytes + sum(o.size for o in objects),
-        )
+    from penstock.summary import CycleSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +62,13 @@ def run_summary(running: Running, committed: CycleSummary) -> RunSummary:
     return RunSummary(committed, tuple(still_open), faults)
 
 
-def running_status(name: str, running: Running) -> SinkStatus:
-    """The status of a connector that runs in this process."""
+def running_status(name: str, running: Running, settings: KafkaSettings) -> SinkStatus:
+    """The status of a connector that runs in another thread of this process; asks Kafka on a connection of its own."""
     head = running.engine.log.head
+    with Cluster(settings) as kafka:
+        ends = kafka.log_ends(sorted(head.positions))
     objects = {**head.last_objects, **running.last_objects}
-    partitions = _partitions(head.positions, running.ends(), objects, running.engine.faults)
-    return SinkStatus(name, "RUNNING", partitions)
+    return SinkStatus(name, "RUNNING", _partitions(head.positions, ends, objects, running.engine.faults))
 
 
 def stored_status(config: SinkConfig, settings: KafkaSettings) -> SinkStatus:

@@ -15,8 +15,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from connecting import InProcess, Outcome, Rec, stored
 from penstock.loading import load
 from penstock.loop import keep_running
-from penstock.report import CycleSummary, run_summary
+from penstock.report import run_summary
 from penstock.running import Running
+from penstock.summary import CycleSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What partitioners and scheduled rotation need of the configuration (reference s3-sink-connector 1.8, rules 4 to 6)."""
+"""What partitioners and scheduled rotation need of the configuration (reference s3-sink-connector 1.8)."""
 
 from __future__ import annotations
 

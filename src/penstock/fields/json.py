@@ -34,7 +34,7 @@ _TYPES: dict[type, str] = {
 
 
 def json_field(data: NDArray[np.uint8], offsets: NDArray[np.int64], rows: NDArray[np.int64], path: str) -> Field:
-    """The field in `rows`: row i is the document `data[offsets[i]:offsets[i + 1]]`, without line feeds behind it or with.
+    """The field in `rows`: row i is the document `data[offsets[i]:offsets[i + 1]]`.
 
     A document without the field is `absent`, one with a null on the way `null`.
     """
