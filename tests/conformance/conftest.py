@@ -58,18 +58,14 @@ def _text(schema: Any) -> str:
 
 
 @pytest.fixture
-def connect(stack, s3, bucket, make_topic, write_records) -> Callable[..., Outcome]:
-    """Run a connector until it is done: `connect(records, **{"flush.size": "3"})`."""
+def describe(stack, bucket) -> Callable[..., dict[str, str]]:
+    """The properties of a connector on the stack: `describe(topic, avro=True, **{"flush.size": "3"})`."""
 
-    def run(records: Iterable[Rec], properties: Mapping[str, str | None], topic: str | None = None) -> Outcome:
-        records = list(records)
-        name = topic or make_topic(max((r.partition for r in records), default=0) + 1)
-        write_records(name, records)
-        avro = any(r.schema is not None for r in records)
+    def build(topic: str, properties: Mapping[str, str | None], *, avro: bool = False) -> dict[str, str]:
         given = {
             "name": bucket,
             "connector.class": "io.confluent.connect.s3.S3SinkConnector",
-            "topics": name,
+            "topics": topic,
             "s3.bucket.name": bucket,
             "storage.class": "io.confluent.connect.s3.storage.S3Storage",
             "format.class": "avro" if avro else "json",
@@ -80,12 +76,34 @@ def connect(stack, s3, bucket, make_topic, write_records) -> Callable[..., Outco
             **({} if avro else {"value.converter.schemas.enable": "false"}),
             **properties,
         }
-        given = {key: value for key, value in given.items() if value is not None}
-        config, kafka = load(given, {"bootstrap.servers": stack.bootstrap_servers}, None)
-        with Running.open(config, kafka, InProcess(kafka)) as running:
+        return {key: value for key, value in given.items() if value is not None}
+
+    return build
+
+
+@pytest.fixture
+def opened(stack) -> Callable[[Mapping[str, str]], Running]:
+    """A connector that holds its state log, whose jobs run in this process."""
+
+    def make(properties: Mapping[str, str]) -> Running:
+        config, kafka = load(properties, {"bootstrap.servers": stack.bootstrap_servers}, None)
+        return Running.open(config, kafka, InProcess(kafka))
+
+    return make
+
+
+@pytest.fixture
+def connect(s3, bucket, make_topic, write_records, describe, opened) -> Callable[..., Outcome]:
+    """Run a connector until it is done: `connect(records, {"flush.size": "3"})`."""
+
+    def run(records: Iterable[Rec], properties: Mapping[str, str | None], topic: str | None = None) -> Outcome:
+        records = list(records)
+        name = topic or make_topic(max((r.partition for r in records), default=0) + 1)
+        write_records(name, records)
+        with opened(describe(name, properties, avro=any(r.schema is not None for r in records))) as running:
             keep_running(running, threading.Event(), until_done=True)
             faults = [fault.message for fault in running.engine.faults.values()]
             still_open = sum(count for _, count in run_summary(running, CycleSummary()).open)
-        return Outcome(stored(s3, bucket, name), faults, still_open, config.warnings)
+            return Outcome(stored(s3, bucket, name), faults, still_open, running.config.warnings)
 
     return run
