@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.cutter import Open
     from penstock.partitioners.base import Labels
 
-_MANY = 4096
+_MANY, _APART = 4096, "\x00"
 
 
 @dataclass(slots=True)
@@ -30,6 +30,15 @@ class LabelCodes:
 
     names: list[str] = field(default_factory=list)
     _codes: dict[str, int] = field(default_factory=dict)
+
+    def code_of(self, name: str, *, apart: bool = False) -> int:
+        """The code of one name. `apart`: not that of a label of the same name which a partitioner gave."""
+        return self._code(_APART + name if apart else name)
+
+    @staticmethod
+    def shown(name: str) -> str:
+        """A name of `names` as it stands in object keys."""
+        return name.removeprefix(_APART)
 
     def codes(self, labels: Labels, rows: int) -> NDArray[np.int32]:
         """The code of each row's encoded partition."""
@@ -57,12 +66,13 @@ class SchemaRules:
     """`schema.compatibility` as the writer needs it.
 
     `joins`: (file's, record's) schema -> whether the record may enter the file. `newer`: whether the first schema is
-    newer than the second. Both None where each schema keeps to itself. `interleave`: see `cutter.Rules`; `joins` then
-    says whether a file under the first schema takes data of the second.
+    newer than the second. `lacks_version`: whether that cannot be said. All None where each schema keeps to itself.
+    `interleave`: see `cutter.Rules`; `joins` then says whether a file under the first schema takes data of the second.
     """
 
     joins: Callable[[FileSchema, FileSchema], bool] | None = None
     newer: Callable[[FileSchema, FileSchema], bool] | None = None
+    lacks_version: Callable[[FileSchema, FileSchema], bool] | None = None
     interleave: bool = False
 
 

@@ -162,6 +162,8 @@ class Engine:
             self.log.append(commits=cycle.commits, closes=closes)
             reach("commit.appended")
         self._remember(receipts, plan.now_ms)
+        if config.errors.log:
+            _log_rejected(receipts)
         _report(cycle)
         return cycle
 
@@ -222,6 +224,16 @@ def _what_is_left(plan: Plan, positions: Mapping[TopicPartition, int]) -> Plan:
 
 def _moves(receipt: Receipt, positions: Mapping[TopicPartition, int]) -> bool:
     return receipt.commit.position > positions.get(receipt.commit.tp, 0)
+
+
+def _log_rejected(receipts: Sequence[Receipt]) -> None:
+    """`errors.log.enable`: the first records of each range that were left out, and how many there were in all."""
+    for receipt in receipts:
+        for sentence in receipt.rejected:
+            _log.error("record.rejected reason=%s", sentence)
+        if receipt.rejected:
+            tp, skipped = receipt.commit.tp, receipt.commit.skipped
+            _log.error("records.rejected topic=%s partition=%d skipped=%d", tp.topic, tp.partition, skipped)
 
 
 def _report(cycle: Cycle) -> None:

@@ -132,6 +132,7 @@ class CommittedObject:
     """One data object as a commit names it. `start` and `end` are its first record's offset and its last one's plus 1.
 
     `size`: bytes as stored. `crc32c`: of the stored bytes, 8 hex digits. `schema`: the schema's fingerprint, or "".
+    `view`: what of the records it holds.
     """
 
     key: str
@@ -146,6 +147,7 @@ class CommittedObject:
     min_timestamp: int
     max_timestamp: int
     reason: CutReason
+    view: Literal["value", "keys", "headers", "errors"] = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ class Receipt:
     """What the job reports for one planned range.
 
     `looked_to`: offsets below it were read. `open_records`: records between the commit's position and `looked_to`
-    that are in no object yet; `base_ms`: the first one's extracted time, where times count.
+    that are in no object yet; `base_ms`: the first one's extracted time, where times count. `rejected`: a
+    sentence for each of the first records that were left out because they cannot be written.
     """
 
     commit: Commit
@@ -184,3 +187,30 @@ class Receipt:
     open_records: int = 0
     base_ms: int | None = None
     fault: Fault | None = None
+    rejected: tuple[str, ...] = ()
+
+
+Stage = Literal["VALUE_CONVERTER", "KEY_CONVERTER", "TASK_PUT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a record is refused. `stage`: where, in Kafka Connect's words; `null`: a null value that is left out."""
+
+    stage: Stage
+    text: str
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record that is not written, as Kafka has it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    reason: Reason
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]

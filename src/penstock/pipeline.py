@@ -7,17 +7,19 @@ import re
 import socket
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from penstock import converters, cutter, planner
 from penstock.coding import SchemaRules
+from penstock.companions import Companion, Headers, Keys
 from penstock.converters import build as build_converter
-from penstock.converters.compatibility import Mode, joins, newer
+from penstock.converters.compatibility import Mode, joins, lacks_version, newer
 from penstock.crashpoints import reach
 from penstock.errors import ConfigError, StoreUnavailable
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
+from penstock.kafka.deadletters import DeadLetterTopic
 from penstock.kafka.reader import ReaderOptions
 from penstock.keys import Layout
 from penstock.partitioners import PartitionerOptions, custom
@@ -25,6 +27,8 @@ from penstock.partitioners import build as build_partitioner
 from penstock.partitioners.zones import Zone
 from penstock.rangewriter import Pipeline
 from penstock.registry import Registry
+from penstock.rejects import ErrorPolicy
+from penstock.sifting import NullValues, Sieve
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names
 from penstock.store.probe import refuses_overwrites
@@ -38,9 +42,11 @@ if TYPE_CHECKING:
     from penstock.converters.base import Converter, Kind
     from penstock.formats.base import Format
     from penstock.kafka.settings import KafkaSettings
+    from penstock.model import TopicPartition
     from penstock.partitioners.base import Extractor, Partitioner
     from penstock.statelog import Head
     from penstock.store.s3 import S3Store
+    from penstock.store.upload import ObjectWriter
 
 _WITH_SCHEMAS = ("avro",)
 _LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
@@ -48,19 +54,16 @@ _LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline, ReaderOptions]:
     """What a task needs to write ranges: the parts for `config`, and how to read. `seq`: the plan's entry."""
-    file_format = _format(config)
     owner = Owner(config.name, seq, "overwrite" if config.existing_objects == "overwrite" else "fail")
     uploads = Uploads(store(_store_options(config)), owner, config.part_size)
     pipeline = Pipeline(
-        _converter_of(config),
-        file_format,
-        _partitioner(config),
+        _sieve(config),
+        _format(config),
         layout(config),
         _cut_rules(config),
         uploads.open,
-        _extractor(config),
         _schema_rules(config),
-        "ignore" if config.null_values == "ignore" else "fail",
+        _error_policy(config, kafka, uploads),
         **_looked_at(config),
     )
     options = ReaderOptions(
@@ -76,10 +79,8 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
 
 def check(config: SinkConfig) -> None:
     """Raise `ConfigError` where the parts do not fit together: what can be known before anything is asked."""
-    _converter_of(config)
     try:
-        _partitioner(config)
-        _extractor(config)
+        _sieve(config)
     except ValueError as error:
         raise ConfigError([f"{config.name}: {error}"]) from error
 
@@ -253,12 +254,20 @@ def _looked_at(config: SinkConfig) -> dict[str, bool]:
         *config.partitioning.fields,
         *re.findall(r"\{\{\s*field\s*:\s*([^{}]*?)\s*\}\}", config.partitioning.path_template),
     )
-    return {"keys": KEY in paths, "headers": any(path.startswith(HEADER) for path in paths)}
+    kept = bool(config.errors.topic or config.errors.directory)
+    return {
+        "keys": kept or config.records.store_keys or KEY in paths,
+        "headers": kept or config.records.store_headers or any(path.startswith(HEADER) for path in paths),
+    }
 
 
 def _format(config: SinkConfig) -> Format:
+    return _named_format(config, config.format_class)
+
+
+def _named_format(config: SinkConfig, name: str) -> Format:
     options = FormatOptions(config.avro_codec, config.bytearray_extension, config.bytearray_separator.encode())
-    return FORMATS[config.format_class](options)
+    return FORMATS[name](options)
 
 
 def _kind(config: SinkConfig) -> Kind:
@@ -267,10 +276,17 @@ def _kind(config: SinkConfig) -> Kind:
 
 @functools.lru_cache(maxsize=16)
 def _converter(
-    name: str, kind: Kind, options: tuple[tuple[str, str], ...], separator: bytes, connect_meta_data: bool
+    name: str,
+    kind: Kind,
+    options: tuple[tuple[str, str], ...],
+    separator: bytes,
+    connect_meta_data: bool,
+    part: Literal["value", "key"] = "value",
 ) -> Converter:
     """One converter with its cached schemas serves every job of a process."""
-    return build_converter(name, kind, dict(options), separator=separator, connect_meta_data=connect_meta_data)
+    return build_converter(
+        name, kind, dict(options), separator=separator, connect_meta_data=connect_meta_data, part=part
+    )
 
 
 def _converter_of(config: SinkConfig) -> Converter:
@@ -288,4 +304,51 @@ def _schema_rules(config: SinkConfig) -> SchemaRules:
     mode: Mode = config.rotation.schema_compatibility  # type: ignore[assignment]  # its Choice has these words
     if mode == "NONE":
         return SchemaRules()
-    return SchemaRules(functools.partial(joins, mode=mode), newer, interleave=mode == "UNION")
+    lacks = functools.partial(lacks_version, mode=mode)
+    return SchemaRules(functools.partial(joins, mode=mode), newer, lacks, interleave=mode == "UNION")
+
+
+def _sieve(config: SinkConfig) -> Sieve:
+    records, errors = config.records, config.errors
+    nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
+    return Sieve(
+        _converter_of(config),
+        _partitioner(config),
+        _extractor(config),
+        _companions(config),
+        nulls,
+        records.tombstones,
+        report_nulls=bool(errors.topic) and errors.report_nulls,
+    )
+
+
+def _companions(config: SinkConfig) -> tuple[Companion, ...]:
+    """Keys and headers, where they are stored."""
+    records = config.records
+    found: list[Companion] = []
+    if records.store_keys:
+        chosen = _named_format(config, records.keys_format)
+        kind = converters.negotiate(records.key_converter, records.keys_format, chosen.accepts, "key.converter")
+        options = tuple(sorted(config.key_converter_options.items()))
+        converter = _converter(records.key_converter, kind, options, chosen.separator, config.connect_meta_data, "key")
+        found.append(Keys(converter, kind, chosen))
+    if records.store_headers:
+        chosen = _named_format(config, records.headers_format)
+        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen))
+    return tuple(found)
+
+
+def _error_policy(config: SinkConfig, kafka: KafkaSettings, uploads: Uploads) -> ErrorPolicy:
+    errors = config.errors
+    letters = DeadLetterTopic(kafka, config.name, errors.topic, errors.context_headers) if errors.topic else None
+
+    def open_object(tp: TopicPartition, offset: int) -> tuple[str, ObjectWriter]:
+        key = f"{errors.directory}/{tp.topic}/{tp.topic}+{tp.partition}+{offset:0{config.pad_width}d}.jsonl"
+        return key, uploads.open(key, offset)
+
+    return ErrorPolicy(
+        errors.tolerance == "all",
+        open_object if errors.directory else None,
+        letters,
+        report_nulls=letters is not None and errors.report_nulls,
+    )

@@ -20,6 +20,7 @@ from penstock.discovery import Subscription, beginnings, check_deleted, check_to
 from penstock.engine import Engine
 from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
+from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
 from penstock.pipeline import check_registry, open_log, open_store, planner_rules, scheduled, state_url, sweep
 from penstock.positions import Policy
@@ -80,6 +81,8 @@ class Running:
             subscription = Subscription(config.topics or (), config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
             check_registry(config)
+            if config.errors.topic:
+                ensure_topic(settings, config.errors.topic, config.errors.topic_replication)
             store = open_store(config)
             log = open_log(config)
             group = f"connect-{config.name}"

@@ -5,9 +5,8 @@ A value that would change something is refused by name. A property that comes to
 
 from __future__ import annotations
 
-from penstock.config.classes import FORMATS
 from penstock.config.declare import Property
-from penstock.config.kinds import Bool, Choice, Hidden, Int, Named, Text, Words
+from penstock.config.kinds import Bool, Choice, Hidden, Int, Text, Words
 
 _CANNED_ACLS = (
     "private",
@@ -60,53 +59,6 @@ CONTENTS = (
         shapes=True,
         only_with=("format.class", ("parquet",)),
         doc="Compression of Parquet files.",
-    ),
-    Property(
-        name="store.kafka.keys",
-        kind=Bool(),
-        default="false",
-        shapes=True,
-        supported=(False,),
-        doc="Whether keys are written to objects of their own.",
-    ),
-    Property(
-        name="keys.format.class",
-        kind=Named(FORMATS),
-        default="avro",
-        shapes=True,
-        only_with=("store.kafka.keys", (True,)),
-        doc="Format of those objects.",
-    ),
-    Property(
-        name="store.kafka.headers",
-        kind=Bool(),
-        default="false",
-        shapes=True,
-        supported=(False,),
-        doc="Whether headers are written to objects of their own.",
-    ),
-    Property(
-        name="headers.format.class",
-        kind=Named(FORMATS),
-        default="avro",
-        shapes=True,
-        only_with=("store.kafka.headers", (True,)),
-        doc="Format of those objects.",
-    ),
-    Property(
-        name="report.null.values.to.dlq",
-        kind=Bool(),
-        default="true",
-        only_with=("behavior.on.null.values", ("ignore",)),
-        doc="Whether a record that is left out goes to the dead-letter topic.",
-    ),
-    Property(
-        name="tombstone.encoded.partition",
-        kind=Text(),
-        default="tombstone",
-        shapes=True,
-        only_with=("behavior.on.null.values", ("write",)),
-        doc="Encoded partition of tombstones.",
     ),
 )
 
@@ -206,47 +158,4 @@ STORE = (
     ),
 )
 
-ERRORS = (
-    Property(
-        name="errors.log.enable",
-        kind=Bool(),
-        default="false",
-        origin="Connect",
-        only_with=("errors.tolerance", ("all",)),
-        doc="Whether each such record is logged.",
-    ),
-    Property(
-        name="errors.log.include.messages",
-        kind=Bool(),
-        default="false",
-        origin="Connect",
-        only_with=("errors.log.enable", (True,)),
-        doc="Whether topic, partition, offset and time are part of that line.",
-    ),
-    Property(
-        name="errors.deadletterqueue.topic.name",
-        kind=Text(blank=True),
-        default="",
-        origin="Connect",
-        supported=("",),
-        doc="Topic that receives such records.",
-    ),
-    Property(
-        name="errors.deadletterqueue.topic.replication.factor",
-        kind=Int(1, 2**15 - 1),
-        default="3",
-        origin="Connect",
-        only_with=("errors.tolerance", ("all",)),
-        doc="Replicas of that topic where it is created.",
-    ),
-    Property(
-        name="errors.deadletterqueue.context.headers.enable",
-        kind=Bool(),
-        default="false",
-        origin="Connect",
-        only_with=("errors.tolerance", ("all",)),
-        doc="Whether headers there say what was wrong.",
-    ),
-)
-
-PENDING = (*CONTENTS, *STORE, *ERRORS)
+PENDING = (*CONTENTS, *STORE)

@@ -24,6 +24,7 @@ from penstock.config.kinds import (
     Topics,
 )
 from penstock.config.partitioning import PartitionConfig
+from penstock.config.records import ErrorsConfig, RecordsConfig
 from penstock.config.rotation import RotationConfig
 from penstock.config.topic_pattern import TopicPattern
 from penstock.errors import ConfigError
@@ -44,7 +45,8 @@ class SinkConfig:
     """One connector. Travels to the Spark executors, so it is picklable; its repr shows no secret.
 
     `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
-    `value.converter.`; `spark`: `spark.*` properties, passed on as they are. `warnings`: what is odd but harmless.
+    `value.converter.`, `key_converter_options`: behind `key.converter.`; `spark`: `spark.*` properties, passed on as
+    they are. `warnings`: what is odd but harmless.
     """
 
     name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
@@ -182,22 +184,8 @@ class SinkConfig:
         "aws.access.key.id", Text(blank=True), default="", doc="Static credentials; both or neither."
     )
     secret_access_key: Secret = prop("aws.secret.access.key", Hidden(), default="", doc="The secret to it.")
-    null_values: str = prop(
-        "behavior.on.null.values",
-        Choice(("fail", "ignore", "write"), any_case=True),
-        default="fail",
-        shapes=True,
-        supported=("fail", "ignore"),
-        doc="What a record without a value does: stop the topic-partition, or be left out and counted as skipped.",
-    )
-    errors_tolerance: str = prop(
-        "errors.tolerance",
-        Choice(("none", "all")),
-        default="none",
-        origin="Connect",
-        supported=("none",),
-        doc="With `none`, a topic-partition stops at a record that cannot be written.",
-    )
+    records: RecordsConfig = group(RecordsConfig)
+    errors: ErrorsConfig = group(ErrorsConfig)
     state_dir: str = prop(
         "state.dir",
         Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),
@@ -259,6 +247,7 @@ class SinkConfig:
     )
     given: Mapping[str, str] = field(default_factory=dict)
     converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 

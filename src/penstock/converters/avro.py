@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import fastavro
 import msgspec
@@ -44,6 +44,7 @@ class AvroConverter:
     registry: Registry
     connect_meta_data: bool = True
     decimals: DecimalFormat = "BASE64"
+    part: Literal["value", "key"] = "value"
     _schemas: list[FileSchema] = field(default_factory=list)
     _codes: dict[tuple[int, str], int] = field(default_factory=dict)
     _decoders: dict[int, Decode] = field(default_factory=dict)
@@ -132,7 +133,7 @@ class AvroConverter:
         """The code of an id's file schema; ids with the same file schema share one."""
         key = (schema_id, topic)
         if key not in self._codes:
-            found = self.registry.schema(schema_id, f"{topic}-value")
+            found = self.registry.schema(schema_id, f"{topic}-{self.part}")
             if found is None or found.kind != "AVRO":
                 return None
             schema = file_schema(found.text, found.version, connect_meta_data=self.connect_meta_data, named=found.named)
@@ -150,8 +151,7 @@ class AvroConverter:
             )
         return (
             "its value is not Avro in Confluent's wire format (a zero byte and a schema id come first); "
-            f"behind its first bytes it is {excerpt(records.values[row])}; set value.converter to what the producer "
-            "writes"
+            f"it is {excerpt(records.values[row])}; set value.converter to what the producer writes"
         )
 
     def _lines(

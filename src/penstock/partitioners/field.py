@@ -45,7 +45,8 @@ class FieldPartitioner:
         for part in parts:
             known = self._values(part)
             if known is None:
-                refusals.append(Refusal(int(part.rows[0]), self._reason(part)))
+                reason = self._reason(part)
+                refusals.extend(Refusal(row, reason) for row in part.rows.tolist())
                 continue
             mine, values = known
             codes[part.rows] = mine + len(names)

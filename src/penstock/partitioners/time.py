@@ -53,7 +53,7 @@ class TimePartitioner:
         refused = {refusal.row for refusal in times.refusals}
         late = tuple(
             Refusal(int(row), f"its time {ms[row]} ms is not within the years 1 to 9999; it counts milliseconds")
-            for row in beyond[:1]
+            for row in beyond
             if int(row) not in refused
         )
         buckets = self._buckets(np.clip(ms, FIRST_MS, LAST_MS))
