@@ -42,6 +42,7 @@ class Spec:
     config: SinkConfig
     kafka: KafkaSettings
     seq: int
+    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class SparkJob:
             JobFailed: Spark gave up on it, for a reason of its own.
         """
         shares = split(plan.ranges, self.tasks)
-        run = partial(run_share, Spec(config, self.kafka, seq))
+        run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
         context = self.session().sparkContext
         try:
@@ -91,8 +92,8 @@ def split(ranges: tuple[PlannedRange, ...], tasks: int) -> list[tuple[PlannedRan
 def run_share(spec: Spec, share: tuple[PlannedRange, ...]) -> list[Receipt]:
     """What one task does with its ranges."""
     pipeline, options = build(spec.config, spec.kafka, spec.seq)
-    writers = {planned.tp: RangeWriter(planned, pipeline) for planned in share}
-    for item in read(share, options, pipeline.converter.gather):
+    writers = {planned.tp: RangeWriter(planned, pipeline, spec.now_ms) for planned in share}
+    for item in read(share, options, pipeline.gather):
         if isinstance(item, Records):
             writers[item.tp].write(item)
         elif isinstance(item, RangeFault):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,6 @@ class Registry:
     url: str
     login: str = field(default="", repr=False)
     tls: Mapping[str, str] = field(default_factory=dict)
-    _client: SchemaRegistryClient | None = None
     _known: dict[tuple[int, str], Registered | None] = field(default_factory=dict)
 
     @classmethod
@@ -110,12 +110,10 @@ class Registry:
             named[reference.name] = json.loads(str(found.schema_str))
 
     def _connected(self) -> SchemaRegistryClient:
-        if self._client is None:
-            config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}
-            if self.login:
-                config["basic.auth.user.info"] = self.login
-            self._client = SchemaRegistryClient(config)
-        return self._client
+        config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}
+        if self.login:
+            config["basic.auth.user.info"] = self.login
+        return _client(tuple(config.items()))
 
     def _unavailable(self, error: Exception, *, transient: bool) -> RegistryUnavailable:
         url = ",".join(part.rpartition("@")[2] for part in self.url.split(","))
@@ -124,3 +122,9 @@ class Registry:
         return RegistryUnavailable(
             f"the Schema Registry at {url} does not answer ({reason}); {advice}", transient=transient
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _client(config: tuple[tuple[str, Any], ...]) -> SchemaRegistryClient:
+    """One client with its connections for all converters of a process that ask the same registry."""
+    return SchemaRegistryClient(dict(config))

@@ -88,13 +88,9 @@ def test_the_quickstart_runs_with_the_worker_file_beside_it():
 @pytest.mark.parametrize("each", [each for each in PENDING if each.supported is not None], ids=lambda each: each.name)
 def test_what_is_not_supported_yet_is_refused_and_its_default_is_not(each):
     known = {
-        "rotate.interval.ms": "5",
-        "rotate.schedule.interval.ms": "5",
-        "partitioner.max.open.files": "5",
         "s3.ssea.name": "AES256",
         "s3.acl.canned": "private",
         "s3.compression.type": "gzip",
-        "s3.schema.partition.affix.type": "PREFIX",
         "json.decimal.format": "numeric",
     }
     text = known.get(each.name, "true" if each.kind.label == "boolean" else "planted")
@@ -161,8 +157,11 @@ def test_defaults_of_all_properties_are_valid_values():
         ),
         ("topics.dir=_penstock", "state.dir and topics.dir are the same; change one of them"),
         (
-            "rotate.scheduled.interval.ms=5",
-            "not supported yet: rotate.scheduled.interval.ms=`5`; so far it can be `-1`",
+            "timezone=Europe/Berlim",
+            (
+                "timezone must be a time zone such as America/Los_Angeles, UTC or +02:00; did you mean "
+                "`Europe/Berlin`?, got `Europe/Berlim`"
+            ),
         ),
         ("tasks.max=", "tasks.max must be an integer >= 1, got ``"),
     ],
@@ -314,7 +313,7 @@ def test_what_has_no_effect_beside_the_others_is_warned_about():
     text = f"{BYTES}path.format=YYYY\navro.codec=snappy\nlocale=\nflush.size=4\n"
     assert load(text).warnings == (
         "f:11: flush.size is given again; its value at f:4 is not used",
-        "f:8: path.format has no effect without partitioner.class=`time`",
+        "f:8: path.format has no effect without partitioner.class=`time` or `fieldandtime`",
         "f:9: avro.codec has no effect without format.class=`avro`",
     )
 
@@ -322,12 +321,12 @@ def test_what_has_no_effect_beside_the_others_is_warned_about():
 def test_a_recorded_configuration_that_this_version_cannot_do_is_named():
     current = load(BYTES)
     with pytest.raises(ConfigError) as caught:
-        current.with_shaping({"flush.size": "many", "partitioner.class": "hourly", "flush.bytes": "1"})
+        current.with_shaping({"flush.size": "many", "partitioner.class": "weekly", "flush.lines": "1"})
     end = "which this Penstock cannot do; run the version that recorded it"
     assert sorted(caught.value.problems) == [
-        f"the state log records flush.bytes=`1`, {end}",
+        f"the state log records flush.lines=`1`, {end}",
         f"the state log records flush.size=`many`, {end}",
-        f"the state log records partitioner.class=`hourly`, {end}",
+        f"the state log records partitioner.class=`weekly`, {end}",
     ]
 
 

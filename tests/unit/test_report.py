@@ -1,8 +1,13 @@
 """What a sink says about itself while another thread runs it."""
 
+import contextlib
 import threading
 from types import SimpleNamespace
 
+import pytest
+
+from penstock import report
+from penstock.errors import KafkaUnavailable
 from penstock.model import Fault, TopicPartition
 from penstock.report import PartitionStatus, SinkStatus, running_status
 
@@ -10,15 +15,40 @@ ONE, TWO, NEW = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("
 
 
 def running(**changes):
-    """A running sink without a connection: whoever asks Kafka through it fails."""
+    """A running sink, as far as its status goes."""
     head = SimpleNamespace(positions={ONE: 6, TWO: 9, NEW: 4}, last_objects={ONE: "a", TWO: "b"})
     engine = SimpleNamespace(log=SimpleNamespace(head=head), faults={TWO: Fault("stopped", passing=False)})
     values = {"engine": engine, "last_objects": {ONE: "newer"}, "seen_ends": {ONE: 8, TWO: 7}}
     return SimpleNamespace(**{**values, **changes})
 
 
-def test_a_running_sink_tells_what_it_saw_last_and_asks_nobody():
-    assert running_status("x", running()) == SinkStatus(
+@pytest.fixture(autouse=True)
+def kafka(monkeypatch):
+    """Log ends by topic-partition; None: Kafka is away."""
+    said = {"ends": None}
+
+    class Cluster(contextlib.nullcontext):
+        def __init__(self, settings):
+            super().__init__(self)
+            assert settings is None
+
+        def log_ends(self, _tps):
+            if said["ends"] is None:
+                msg = "away"
+                raise KafkaUnavailable(msg)
+            return said["ends"]
+
+    monkeypatch.setattr(report, "Cluster", Cluster)
+    return said
+
+
+def test_a_running_sink_is_told_with_the_log_ends_of_now(kafka):
+    kafka["ends"] = {ONE: 10, TWO: 9, NEW: 5}
+    assert [each.lag for each in running_status("x", running(), None).partitions] == [4, 0, 1]
+
+
+def test_while_kafka_is_away_a_running_sink_tells_what_it_saw_last():
+    assert running_status("x", running(), None) == SinkStatus(
         "x",
         "RUNNING",
         (
@@ -48,7 +78,7 @@ def test_the_status_is_whole_while_objects_and_faults_come_and_go():
     worker.start()
     try:
         for _ in range(2000):
-            assert len(running_status("x", sink).partitions) == 3
+            assert len(running_status("x", sink, None).partitions) == 3
     finally:
         ended.set()
         worker.join()

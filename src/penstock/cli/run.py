@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
+    from penstock.cli.progress import Progress
     from penstock.config.properties import Properties
     from penstock.report import RunSummary
     from penstock.sink import Sink
@@ -41,6 +42,7 @@ def run(files: tuple[Path, ...], until_done: bool, master: str | None, directory
     A file with bootstrap.servers and no connector.class is the worker's. Without one, the embedded stack is used. Stops
     after the running cycle on Ctrl-C or SIGTERM, at once on a second one; either way nothing is lost.
     """
+    from penstock.cli.progress import Progress
     from penstock.sink import Sink
 
     worker, connectors = _sort(files)
@@ -49,8 +51,10 @@ def run(files: tuple[Path, ...], until_done: bool, master: str | None, directory
     _configure_logging()
     stop = threading.Event()
     _stop_on_signals(stop)
-    began = time.monotonic()
-    failures = [failure for sink, failure in _run_all(sinks, stop, until_done=until_done, began=began) if failure]
+    _warn(sinks)
+    with Progress() as progress:
+        outcomes = _run_all(sinks, stop, progress, until_done=until_done)
+    failures = [failure for sink, failure in outcomes if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.exit_code)
         raise worst
@@ -71,13 +75,15 @@ def validate(files: tuple[Path, ...], directory: Path) -> None:
         if stack.load_info(directory) is None:
             worker = of_mapping({"bootstrap.servers": "127.0.0.1:9092"}, "no worker file")
     problems: list[str] = []
+    sinks = []
     for each in connectors:
         try:
-            Sink.from_properties(each, worker, directory=directory)
+            sinks.append(Sink.from_properties(each, worker, directory=directory))
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
+    _warn(sinks)
     click.echo("ok")
 
 
@@ -129,19 +135,27 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, ask)
 
 
+def _warn(sinks: Sequence[Sink]) -> None:
+    """Say what is odd about the configurations."""
+    for sink in sinks:
+        for warning in sink.config.warnings:
+            click.echo(f"warning: {warning}", err=True)
+
+
 def _run_all(
-    sinks: Sequence[Sink], stop: threading.Event, *, until_done: bool, began: float
+    sinks: Sequence[Sink], stop: threading.Event, progress: Progress, *, until_done: bool
 ) -> list[tuple[Sink, PenstockError | None]]:
     """Each sink in a thread of its own, so that signals reach the main thread at once."""
     from penstock.worker.logs import CONNECTOR
 
     outcomes: list[tuple[Sink, PenstockError | None]] = []
+    began = time.monotonic()
 
     def go(sink: Sink) -> None:
         if len(sinks) > 1:
             CONNECTOR.set(sink.name)
         try:
-            summary = sink.run(until_done=until_done, stop=stop)
+            summary = sink.run(until_done=until_done, stop=stop, tell=progress.teller(sink.name))
         except PenstockError as error:
             outcomes.append((sink, error))
             return

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import rules
 from penstock.config.accepted import is_accepted
-from penstock.config.declare import declarations
+from penstock.config.classes import CONVERTERS
+from penstock.config.declare import arguments, declarations
+from penstock.config.kinds import Named
+from penstock.config.options import KEY_PREFIX as KEY_OPTION
 from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.pending import PENDING
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 _BROKERS = "bootstrap.servers"
 _OVERRIDE, _CONSUMER, _SPARK = "consumer.override.", "consumer.", "spark."
 _CONVERTER = "value.converter"
+_KEY_CONVERTER = "key.converter"
 _CLIENT = (_BROKERS, "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
 _KEYS = ("aws.access.key.id", "aws.secret.access.key")
 _STACK = "the embedded stack"
@@ -54,6 +58,7 @@ def load_sink(
     for each in _DECLARED:
         check_dependence(each, parsed, given, findings)
     options = read_options(parsed[_CONVERTER], given, connector.file, findings) if parsed[_CONVERTER] else {}
+    key_options = _key_converter(parsed, given, connector.file, findings)
     rules.check(parsed, given, connector.file, findings)
     _check_names(given, findings)
     _check_worker(worker, findings)
@@ -61,12 +66,26 @@ def load_sink(
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
     return SinkConfig(
-        **{name: parsed[each.name] for name, each in declarations(SinkConfig).items()},
+        **arguments(SinkConfig, {name: parsed[each.name] for name, each in declarations(SinkConfig).items()}),
         given=texts,
         converter_options=options,
+        key_converter_options=key_options,
         spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},
         warnings=(*connector.warnings, *(worker.warnings if worker else ()), *findings.oddities(order)),
     )
+
+
+def _key_converter(parsed: dict[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
+    """Replace the key converter by its short name and read its options, where keys are stored at all."""
+    if not parsed["store.kafka.keys"]:
+        return {}
+    text = parsed[_KEY_CONVERTER] or "string"
+    try:
+        parsed[_KEY_CONVERTER] = Named(CONVERTERS).parse(text)
+    except ValueError as error:
+        findings.problem(_KEY_CONVERTER, f"{given[_KEY_CONVERTER].where}: {_KEY_CONVERTER} {error}, got `{text}`")
+        return {}
+    return read_options(parsed[_KEY_CONVERTER], given, file, findings, KEY_OPTION)
 
 
 def kafka_properties(
@@ -110,6 +129,8 @@ def _with_defaults(
         defaults = {name: value for name, value in worker.items() if name.startswith(_SPARK)}
         if _CONVERTER not in connector:
             defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(OPTION)}
+        if _KEY_CONVERTER not in connector:
+            defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(KEY_OPTION)}
     elif embedded is not None:
         names = ["s3.bucket.name", "s3.region"]
         if "store.url" not in connector:
@@ -124,7 +145,7 @@ def _check_names(given: Mapping[str, Value], findings: Findings) -> None:
     """Unknown names are mistakes, and so are those that belong in the worker file."""
     check_option_names(given, findings)
     for name, value in given.items():
-        if name in _KNOWN or name.startswith((OPTION, _OVERRIDE, _SPARK)) or is_accepted(name):
+        if name in _KNOWN or name.startswith((OPTION, KEY_OPTION, _OVERRIDE, _SPARK)) or is_accepted(name):
             continue
         if name.startswith((*_CLIENT, _CONSUMER)):
             override = _OVERRIDE + name.removeprefix(_CONSUMER)
@@ -136,5 +157,9 @@ def _check_names(given: Mapping[str, Value], findings: Findings) -> None:
 def _check_worker(worker: Properties | None, findings: Findings) -> None:
     """Unknown names of a worker file; its Kafka settings are `KafkaSettings`' to check."""
     for name, value in (worker or {}).items():
-        if not (name == _CONVERTER or name.startswith((OPTION, _CONSUMER, _SPARK, *_CLIENT)) or is_accepted(name)):
+        if not (
+            name in (_CONVERTER, _KEY_CONVERTER)
+            or name.startswith((OPTION, KEY_OPTION, _CONSUMER, _SPARK, *_CLIENT))
+            or is_accepted(name)
+        ):
             findings.problem(name, unknown(name, value, (_CONVERTER, "key.converter", _BROKERS, "security.protocol")))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.report import RunSummary, SinkStatus
+    from penstock.summary import CycleSummary
 
 State = Literal["RUNNING", "PAUSED", "FAILED"]
 
@@ -30,6 +31,11 @@ _STOP_SECONDS = 60.0
 class ConnectorSink(Protocol):
     """What the host needs of `penstock.Sink`."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about its configuration."""
+        ...
+
     def run(
         self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
     ) -> RunSummary:
@@ -38,6 +44,10 @@ class ConnectorSink(Protocol):
 
     def status(self) -> SinkStatus:
         """Where every topic-partition stands."""
+        ...
+
+    def flush(self) -> CycleSummary:
+        """Close and commit what is open."""
         ...
 
 
@@ -128,6 +138,14 @@ class Host:
             del self._hosted[name]
         _log.info("connector.unloaded name=%s", name)
 
+    def flush(self, name: str) -> CycleSummary:
+        """Close and commit what a running connector has open. Raises UnknownConnectorError, BusyError."""
+        hosted = self.get(name)
+        if not _runs(hosted):
+            msg = f"connector `{name}` does not run; resume it first"
+            raise BusyError(msg)
+        return hosted.sink.flush()
+
     def pause(self, name: str) -> None:
         """End a connector after its running cycle, and keep it so over restarts."""
         with self._changing:
@@ -186,6 +204,8 @@ class Host:
         log_file = open_file(self._logs, name)
         try:
             _log.info("connector.started name=%s", name)
+            for warning in hosted.sink.warnings:
+                _log.warning("connector.odd name=%s reason=%s", name, warning)
             hosted.sink.run(self._session(), stop=hosted.stop)
             _log.info("connector.stopped name=%s", name)
         except PenstockError as error:
@@ -203,6 +223,7 @@ class _Unusable:
     """In the place of a sink whose saved configuration is no longer valid."""
 
     error: PenstockError
+    warnings: tuple[str, ...] = ()
 
     def run(
         self,
@@ -214,6 +235,9 @@ class _Unusable:
         raise self.error
 
     def status(self) -> SinkStatus:
+        raise self.error
+
+    def flush(self) -> CycleSummary:
         raise self.error
 
 
