@@ -32,6 +32,14 @@ class Running:
     class config:  # noqa: N801
         cycle_interval_ms = 1000
 
+        class rotation:  # noqa: N801
+            flush_on_stop = False
+
+    flushes = ()
+
+    def lag(self, _ends=None):
+        return 0
+
     class engine:  # noqa: N801
         @staticmethod
         def retry_faults():
