@@ -3,6 +3,7 @@
 Where cuts fall is the cutter's business; a plan that reads too much or too little changes no object. Reading an
 unfinished tail again is bounded: a tail that held no cut is read again only when the next cut by count is probably in
 it, or, where something in the records could close files too, when it has doubled or that is due by its times.
+A thorough plan reads every tail once.
 What the clock closes (scheduled rotation, the latency target, a flush) is decided here and recorded in the plan.
 """
 
@@ -80,8 +81,8 @@ class View:
 def plan(view: View, rules: Rules, clock: Clock, *, thorough: bool = False, forced: bool = False) -> Plan:
     """The ranges to read, in the order of their topic-partitions; empty when nothing is worth it.
 
-    `thorough`: read whatever could close a file, even if it probably does not. `forced`: read every tail and close it
-    at its end.
+    `thorough`: read everything once, even what probably closes no file: it may hold a record that cannot be written.
+    `forced`: read every tail and close it at its end.
     """
     ranges = []
     for tp in sorted(view.positions.keys() & view.ends.keys()):
@@ -128,8 +129,8 @@ def _bound(look: Look, end: int, rules: Rules, clock: Clock, *, thorough: bool) 
     if unread >= (missing if thorough else wanted):
         return min(_whole_files(look, end, wanted, rules), end)
     seen = look.looked_to - look.position
-    if rules.content_cuts and (thorough or unread >= seen or _due(look, rules, clock)):
-        return end
+    if thorough or (rules.content_cuts and (unread >= seen or _due(look, rules, clock))):
+        return min(end, look.position + max(rules.max_offsets, 2 * seen))
     return None
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 
+import numpy as np
 import pytest
 
 from connecting import Rec
+from penstock.partitioners.base import Labels, Times
 
 pytestmark = pytest.mark.stack
 
@@ -291,3 +293,36 @@ def test_records_go_where_the_rules_say(connect, name):
     assert [len(rows) for rows in outcome.objects.values()] == [1]
     (key,) = outcome.objects
     assert key in (expected, f"{expected}/0+0000000000")
+
+
+class ByLength:
+    """A partitioner of the user's own."""
+
+    def __init__(self, properties):
+        self.limit = int(properties["partitioner.option.limit"])
+
+    def encode(self, batch):
+        large = np.diff(batch.records.values.offsets) > self.limit
+        return Labels(("small", "large"), large.astype(np.int32))
+
+
+class Doubled:
+    """An extractor of the user's own."""
+
+    def __init__(self, properties):
+        pass
+
+    def extract(self, batch):
+        return Times(batch.records.timestamps * 2)
+
+
+def test_a_partitioner_of_ones_own(connect):
+    records = [Rec({"n": 0}), Rec({"n": 1, "more": "x" * 50})]
+    own = {"partitioner.class": "test_places:ByLength", "partitioner.option.limit": "20", "flush.size": "2"}
+    assert sorted(connect(records, own).objects) == ["large/0+0000000001", "small/0+0000000000"]
+
+
+def test_an_extractor_of_ones_own(connect):
+    own = {**HOURLY, "timestamp.extractor": "test_places:Doubled", "flush.size": "1"}
+    (key,) = connect([Rec({"n": 0}, T // 2)], own).objects
+    assert key == AT16

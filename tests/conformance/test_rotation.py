@@ -5,7 +5,10 @@ A row: properties, records, the files as "<encoded partition>@<start offset>: nu
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import requests
 
 from connecting import Rec
 
@@ -273,3 +276,46 @@ def test_files_end_where_the_rules_say(connect, name):
         found[f"{label}@{int(rest.partition('+')[2])}"] = [row["n"] for row in rows]
     assert found == expected
     assert outcome.open == left
+
+
+def contents(connect, mode, versions):
+    outcome = connect(avro(versions), size(len(versions), **{"schema.compatibility": mode}))
+    (rows,) = outcome.objects.values()
+    return rows
+
+
+def test_projected_records_have_the_fields_of_the_file(connect):
+    assert contents(connect, "BACKWARD", "212") == [{"n": 0, "f2": 2}, {"n": 1, "f2": 0}, {"n": 2, "f2": 2}]
+
+
+def test_forward_drops_what_the_file_does_not_know(connect):
+    assert contents(connect, "FORWARD", "12") == [{"n": 0}, {"n": 1}]
+
+
+def test_union_keeps_all_fields_of_the_newest_among_the_records(connect):
+    assert contents(connect, "UNION", "121") == [{"n": 0, "f2": 0}, {"n": 1, "f2": 2}, {"n": 2, "f2": 0}]
+
+
+def test_union_takes_no_newer_schema_than_its_records_need(connect):
+    outcome = connect(avro("1233"), size(2, **{"schema.compatibility": "UNION"}))
+    assert [sorted(row) for rows in outcome.objects.values() for row in rows] == [["f2", "n"]] * 2 + [
+        ["f2", "f3", "n"]
+    ] * 2
+
+
+@pytest.mark.parametrize("mode", ["BACKWARD", "UNION"])
+def test_projection_into_json(connect, mode):
+    outcome = connect(avro("212"), size(3, **{"schema.compatibility": mode, "format.class": "json"}))
+    assert list(outcome.objects.values()) == [[{"n": 0, "f2": 2}, {"n": 1, "f2": 0}, {"n": 2, "f2": 2}]]
+
+
+def test_a_schema_without_a_version_cannot_be_compared(connect, stack, make_topic, write_records):
+    """Registered under another topic's subject only."""
+    topic, other = make_topic(), make_topic()
+    registry = f"{stack.schema_registry_url}/subjects/{other}-value/versions"
+    answer = requests.post(registry, json={"schema": json.dumps(schema(3))}, timeout=10).json()
+    write_records(topic, avro("1"))
+    foreign = b"\x00" + answer["id"].to_bytes(4, "big") + bytes([2, 4, 6])
+    outcome = connect([Rec(foreign), *avro("1")], size(9, **{"schema.compatibility": "BACKWARD"}), topic)
+    (fault,) = outcome.faults
+    assert "-0@1: its schema has no version in the registry's subject" in fault

@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from penstock.cli import reference as cli_reference
@@ -16,6 +18,8 @@ from penstock.config.sink import SinkConfig
 from penstock.converters import KINDS
 from penstock.crashpoints import POINTS
 from penstock.formats import FORMATS, FormatOptions
+from penstock.model import Records, Slices, TopicPartition
+from penstock.partitioners.joda import LETTERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -120,3 +124,19 @@ def test_the_delivery_page_names_every_crash_point_and_tests_that_exist():
         assert f"def {name}(" in sources
     for file in re.findall(r"`(tests/[\w/.]+)`", text):
         assert (ROOT / file).exists()
+
+
+def test_the_partitioner_of_the_layouts_page_works_as_it_stands():
+    (program,) = re.findall(r"```python\n(.*?)```", page("layouts.md"), re.DOTALL)
+    names: dict = {}
+    exec(program, names)  # noqa: S102 - the page's own example
+    values = Slices(np.frombuffer(b"aaabbbbbb", dtype=np.uint8), np.array([0, 3, 9]))
+    records = Records(TopicPartition("t", 0), np.array([0, 1]), np.array([0, 0]), values, 2)
+    labels = names["BySize"]({"partitioner.option.limit": "3"}).encode(SimpleNamespace(records=records))
+    assert [labels.names[code] for code in labels.codes] == ["size=small", "size=large"]
+
+
+def test_the_letters_of_the_time_page_are_those_of_the_code():
+    table = page("time.md").partition("## Zones")[0]
+    cells = re.findall(r"\| ((?:`\w`(?:, )?)+) \|", table)
+    assert {letter for cell in cells for letter in re.findall(r"`(\w)`", cell)} == set(LETTERS)

@@ -74,7 +74,9 @@ def test_a_tail_is_read_again_only_when_it_has_doubled():
 
 def test_a_tail_that_only_the_count_can_close_is_not_read_before_it_can_be_full():
     rules = Rules(1_000, content_cuts=False)
-    assert not plan({TP: 0}, {TP: 999}, {}, rules, 0, thorough=True).ranges
+    assert not plan({TP: 0}, {TP: 999}, {}, rules, 0).ranges
+    assert plan({TP: 0}, {TP: 999}, {}, rules, 0, thorough=True).ranges == (PlannedRange(TP, 0, 999),)
+    assert not plan({TP: 0}, {TP: 999}, {TP: Look(0, 999, 999)}, rules, 0, thorough=True).ranges
     assert plan({TP: 0}, {TP: 2_999}, {}, rules, 0).ranges == (PlannedRange(TP, 0, 2_000),)
 
 

@@ -61,7 +61,7 @@ ACCEPTED = MappingProxyType(
         "plugin.discovery": _PLUGINS,
         "plugin.path": _PLUGINS,
         "predicates.*": "only read where `predicates` names them, and that is refused",
-        "producer.*": "a sink writes nothing to Kafka",
+        "producer.*": "only dead letters are produced, over the connection of the consumer",
         "rebalance.timeout.ms": _CLUSTER,
         "receive.buffer.bytes": _CLIENTS,
         "reconnect.backoff.*": _CLIENTS,

@@ -15,7 +15,7 @@ from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.pending import PENDING
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, check_dependence, read_value, unknown
-from penstock.config.sink import SinkConfig
+from penstock.config.sink import OWN_OPTIONS, SinkConfig
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def load_sink(
     if findings.problems:
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
+    texts |= {name: value.text for name, value in given.items() if name.startswith(OWN_OPTIONS)}
     return SinkConfig(
         **arguments(SinkConfig, {name: parsed[each.name] for name, each in declarations(SinkConfig).items()}),
         given=texts,
@@ -145,7 +146,7 @@ def _check_names(given: Mapping[str, Value], findings: Findings) -> None:
     """Unknown names are mistakes, and so are those that belong in the worker file."""
     check_option_names(given, findings)
     for name, value in given.items():
-        if name in _KNOWN or name.startswith((OPTION, KEY_OPTION, _OVERRIDE, _SPARK)) or is_accepted(name):
+        if name in _KNOWN or name.startswith((OPTION, KEY_OPTION, OWN_OPTIONS, _OVERRIDE, _SPARK)) or is_accepted(name):
             continue
         if name.startswith((*_CLIENT, _CONSUMER)):
             override = _OVERRIDE + name.removeprefix(_CONSUMER)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _PATH = Matching(r"[^\x00-\x1f]*", "a text without control characters")
 _DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not empty")
+OWN_OPTIONS = "partitioner.option."
+"""What the properties begin with that are those of a partitioner of the user's own."""
 _NAME = Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, `.`, `_` and `-`, beginning with a letter or digit")
 
 
@@ -262,7 +264,8 @@ class SinkConfig:
             ConfigError: something was recorded that this version cannot do.
         """
         shaping = {name: each for name, each in declarations(SinkConfig).items() if each.shapes}
-        unknown = recorded.keys() - {each.name for each in shaping.values()}
+        own = {name for name in recorded if name.startswith(OWN_OPTIONS)}
+        unknown = recorded.keys() - {each.name for each in shaping.values()} - own
         problems = [_cannot(name, recorded[name]) for name in recorded if name in unknown]
         values = {name: each.default_value for name, each in shaping.items()}
         for name, each in shaping.items():

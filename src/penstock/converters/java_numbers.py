@@ -25,6 +25,9 @@ def _text(value: float, shortest: str) -> str:
         return '"NaN"'
     if math.isinf(value):
         return '"Infinity"' if value > 0 else '"-Infinity"'
+    # Java writes two digits at least, and then those nearest to the number: 4.9E-324, where 5E-324 would do.
+    if len(Decimal(shortest).as_tuple().digits) == 1:
+        shortest = f"{value:.1e}"
     sign, digits, power = Decimal(shortest).as_tuple()
     minus, text = "-" if sign else "", "".join(map(str, digits)).rstrip("0")
     if not text:

@@ -106,12 +106,12 @@ class PathFormat:
             if letter is None:
                 text = token[0] if token[1] is None else token[1].replace("''", "'") or "'"
                 parts.append(text)
-            elif letter in _LETTERS:
+            elif letter in LETTERS:
                 parts.append((letter, len(token[0])))
             else:
                 msg = (
                     f"has the letter `{letter}` at place {token.start() + 1}, which is none of Joda's "
-                    f"({' '.join(_LETTERS)}); put plain text in single quotes"
+                    f"({' '.join(LETTERS)}); put plain text in single quotes"
                 )
                 raise ValueError(msg)
             at = token.end()
@@ -122,8 +122,7 @@ class PathFormat:
         """An instant as text, for years 1 to 9999."""
         local = zone.local(utc_ms)
         return "".join(
-            part if isinstance(part, str) else _LETTERS[part[0]](local, part[1], self.names, zone)
-            for part in self.parts
+            part if isinstance(part, str) else LETTERS[part[0]](local, part[1], self.names, zone) for part in self.parts
         )
 
 
@@ -176,7 +175,7 @@ def _offset_text(at: datetime, between: str) -> str:
     return text if rest % 60 == 0 else f"{text}{between}{rest % 60:02d}"
 
 
-_LETTERS: Mapping[str, Callable[[datetime, int, Names, Zone], str]] = {
+LETTERS: Mapping[str, Callable[[datetime, int, Names, Zone], str]] = {
     "G": _era,
     "C": _number(lambda at: at.year // 100),
     "Y": _year(lambda at: at.year),
