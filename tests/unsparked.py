@@ -1,11 +1,10 @@
-"""`penstock run WORKER CONNECTOR --until-done` with the job in this process instead of Spark, for tests of the driver."""
+"""`penstock run WORKER CONNECTOR --until-done` with the job in this process, for tests of the driver."""
 
 import sys
 import threading
 from pathlib import Path
 
 from connecting import InProcess
-
 from penstock import crashpoints
 from penstock.loading import load
 from penstock.loop import keep_running

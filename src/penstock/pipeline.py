@@ -73,6 +73,9 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
         max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
         prefetch_bytes=3 * _MOST_FETCH,
         check_crcs=kafka.check_crcs,
+        fetch_min_bytes=kafka.fetch_min_bytes,
+        fetch_max_wait_ms=kafka.fetch_max_wait_ms,
+        rack=kafka.client_rack,
     )
     return pipeline, options
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from penstock.errors import KafkaUnavailable
 from penstock.kafka.cluster import Cluster
 from penstock.pipeline import read_head
 
@@ -63,12 +64,17 @@ def run_summary(running: Running, committed: CycleSummary) -> RunSummary:
 
 
 def running_status(name: str, running: Running, settings: KafkaSettings) -> SinkStatus:
-    """The status of a connector that runs in another thread of this process; asks Kafka on a connection of its own."""
-    head = running.engine.log.head
-    with Cluster(settings) as kafka:
-        ends = kafka.log_ends(sorted(head.positions))
-    objects = {**head.last_objects, **running.last_objects}
-    return SinkStatus(name, "RUNNING", _partitions(head.positions, ends, objects, running.engine.faults))
+    """The status of a connector that runs in another thread of this process; asks Kafka on a connection of its own.
+
+    While Kafka is away, the log ends are those that the connector saw last.
+    """
+    head, newer, faults = running.engine.log.head, dict(running.last_objects), dict(running.engine.faults)
+    try:
+        with Cluster(settings) as kafka:
+            ends: Mapping[TopicPartition, int] = kafka.log_ends(sorted(head.positions))
+    except KafkaUnavailable:
+        ends = running.seen_ends
+    return SinkStatus(name, "RUNNING", _partitions(head.positions, ends, {**head.last_objects, **newer}, faults))
 
 
 def stored_status(config: SinkConfig, settings: KafkaSettings) -> SinkStatus:

@@ -56,7 +56,10 @@ def _clock_ms() -> int:
 
 @dataclass(slots=True)
 class Running:
-    """One connector's engine with its connections. Use it as a context manager; not from two threads at once."""
+    """One connector's engine with its connections. Use it as a context manager, in one thread.
+
+    `seen_ends`: the log ends at the last look; replaced, never changed, because other threads read it.
+    """
 
     config: SinkConfig
     engine: Engine
@@ -142,6 +145,7 @@ class Running:
         except PartitionsUnavailable as error:
             _log.warning("partitions.unavailable reason=%s", error)
             ends = dict(error.answered)
+        self.seen_ends = {**self.seen_ends, **ends}
         for tp, end in ends.items():
             position = self.engine.log.head.positions[tp]
             if end < position:

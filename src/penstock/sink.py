@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from penstock.kafka.settings import KafkaSettings
     from penstock.loading import Source
 
+_LOOK_SECONDS = 0.5
+
 
 class Sink:
     """One connector. Exactly-once: whatever ends this process, the next one goes on from what is in S3.
@@ -104,10 +106,14 @@ class Sink:
 
         While the connector runs in another thread, that one does it.
         """
-        if self._running is not None:
+        running = self._running
+        if running is not None:
             request = FlushRequest()
-            self._running.flushes.append(request)
-            request.done.wait()
+            running.flushes.append(request)
+            while not request.done.wait(_LOOK_SECONDS) and self._running is running:
+                pass
+            if not request.done.is_set():  # it came too late for the run to see it
+                request.error = self._ended()
             if request.error is not None:
                 raise request.error
             return request.committed
@@ -118,7 +124,7 @@ class Sink:
             return done
 
     def status(self) -> SinkStatus:
-        """Positions, lag and errors; asks Kafka for the log ends, and S3 when this object does not run itself."""
+        """Positions, lag and errors, from any thread; asks Kafka, and S3 when this object does not run itself."""
         running = self._running
         if running is not None:
             return running_status(self.name, running, self.kafka)
@@ -138,5 +144,8 @@ class Sink:
         finally:
             self._running = None
             for request in running.flushes:
-                request.error = PenstockError(f"connector `{self.name}` ended before everything open was closed")
+                request.error = self._ended()
                 request.done.set()
+
+    def _ended(self) -> PenstockError:
+        return PenstockError(f"connector `{self.name}` ended before everything open was closed")

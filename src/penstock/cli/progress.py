@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from rich.status import Status
-
     from penstock.summary import Activity
+
+_REFRESHES_PER_SECOND = 4
 
 
 def line(activities: dict[str, Activity], seconds: float) -> str:
@@ -35,12 +36,15 @@ def line(activities: dict[str, Activity], seconds: float) -> str:
 
 @dataclass(slots=True)
 class Progress:
-    """Shows a line while it is entered, where standard error is a terminal. Connectors tell it from their threads."""
+    """Shows a line while it is entered, where standard error is a terminal. Connectors tell it from their threads.
+
+    What is written to standard error meanwhile appears above the line, which is cleared at the end.
+    """
 
     _activities: dict[str, Activity] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _began: float = field(default_factory=time.monotonic)
-    _status: Status | None = None
+    _live: Live | None = None
 
     def teller(self, name: str) -> Callable[[Activity], None]:
         """What a connector's run is given as `tell`."""
@@ -48,19 +52,30 @@ class Progress:
         def tell(activity: Activity) -> None:
             with self._lock:
                 self._activities[name] = activity
-                if self._status is not None:
-                    self._status.update(line(self._activities, time.monotonic() - self._began))
 
         return tell
 
     def __enter__(self) -> Progress:  # noqa: PYI034 - Self needs Python 3.11
-        if sys.stderr.isatty():
-            self._status = Console(stderr=True).status("starting Spark")
-            self._status.start()
+        console = Console(stderr=True)
+        if console.is_terminal and not console.is_dumb_terminal:
+            self._live = Live(
+                get_renderable=self._now,
+                console=console,
+                refresh_per_second=_REFRESHES_PER_SECOND,
+                transient=True,
+                redirect_stdout=False,
+            )
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._status is not None:
-            self._status.stop()
+        if self._live is not None:
+            self._live.stop()
+
+    def _now(self) -> Text:
+        """The line as it is now; text that looks like markup stays text, and what does not fit is cut off."""
+        with self._lock:
+            said = line(self._activities, time.monotonic() - self._began) or "starting"
+        return Text(" ".join(said.split()), no_wrap=True, overflow="ellipsis")

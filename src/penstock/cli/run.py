@@ -6,6 +6,7 @@ import contextvars
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.report import RunSummary
     from penstock.sink import Sink
 
+_SHOW_CURSOR = "\x1b[?25h"  # the progress line hides it
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -127,6 +129,8 @@ def _configure_logging() -> None:
 def _stop_on_signals(stop: threading.Event) -> None:
     def ask(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
+            if sys.stderr.isatty():
+                click.echo(_SHOW_CURSOR, nl=False, err=True)
             os._exit(128 + number)
         stop.set()
         click.echo("stopping after the running cycle; once more to stop at once", err=True)
@@ -136,10 +140,9 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
 
 def _warn(sinks: Sequence[Sink]) -> None:
-    """Say what is odd about the configurations."""
-    for sink in sinks:
-        for warning in sink.config.warnings:
-            click.echo(f"warning: {warning}", err=True)
+    """Say what is odd about the configurations, once where several share it."""
+    for warning in dict.fromkeys(text for sink in sinks for text in sink.warnings):
+        click.echo(f"warning: {warning}", err=True)
 
 
 def _run_all(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.converters.base import Kind
     from penstock.model import Records, Slices
 
+_CONTINUATION = 0x80  # of a character's bytes, all but the first begin with the bits 10
 _AVRO = FileSchema('"string"', "string")
 
 
@@ -63,11 +64,20 @@ class StringConverter:
 
 
 def _mended(values: Slices) -> Slices:
+    if _is_utf8(values):
+        return values
+    texts = [(values[row] or b"").decode("utf-8", "replace").encode() for row in range(len(values))]
+    offsets = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return type(values)(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets, values.valid)
+
+
+def _is_utf8(values: Slices) -> bool:
+    """Whether each value is: all of them in a row are, and none begins in the middle of a character."""
     try:
         str(values.data.data, "utf-8")
     except UnicodeDecodeError:
-        texts = [(values[row] or b"").decode("utf-8", "replace").encode() for row in range(len(values))]
-        offsets = np.zeros(len(values) + 1, dtype=np.int64)
-        np.cumsum([len(text) for text in texts], out=offsets[1:])
-        return type(values)(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets, values.valid)
-    return values
+        return False
+    starts = values.offsets[:-1]
+    first = values.data[starts[starts < len(values.data)]]
+    return not bool(((first & 0xC0) == _CONTINUATION).any())
