@@ -1,4 +1,4 @@
-"""`penstock run WORKER CONNECTOR --until-done` with the job in this process: for tests of the driver."""
+"""`penstock run WORKER CONNECTOR --until-done` with the job in this process, for tests of the driver."""
 
 import sys
 import threading

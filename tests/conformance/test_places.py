@@ -326,3 +326,29 @@ def test_an_extractor_of_ones_own(connect):
     own = {**HOURLY, "timestamp.extractor": "test_places:Doubled", "flush.size": "1"}
     (key,) = connect([Rec({"n": 0}, T // 2)], own).objects
     assert key == AT16
+
+
+class ByMinute:
+    """A partitioner of the user's own that goes by the extracted time."""
+
+    def __init__(self, properties):
+        pass
+
+    def encode(self, batch):
+        distinct, codes = np.unique(batch.times.ms // 60_000, return_inverse=True)
+        return Labels(tuple(f"minute={each}" for each in distinct), codes.astype(np.int32))
+
+
+def test_a_partitioner_of_ones_own_may_ask_for_times(connect):
+    own = {"partitioner.class": "test_places:ByMinute", "timestamp.extractor": "Record", "rotate.interval.ms": "60000"}
+    outcome = connect([Rec({"n": 0}, T), Rec({"n": 1}, T + 60_000)], own)
+    assert list(outcome.objects) == [f"minute={T // 60_000}/0+0000000000"]
+    assert outcome.warnings == ()
+
+
+def test_a_template_with_times_warns_of_nothing(connect):
+    given = {
+        "path.template": "{{topic}}/{{timestamp:HH}}/{{partition}}-{{start_offset}}",
+        "timestamp.extractor": "Record",
+    }
+    assert connect([Rec({"n": 0}, T)], {**given, "timezone": "UTC", "flush.size": "1"}).warnings == ()

@@ -106,5 +106,5 @@ class PartitionConfig:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the partitioner goes by the extracted time."""
-        return self.partitioner in _TIMED or "{{timestamp" in self.path_template
+        """Whether the partitioner goes by the extracted time; one of the user's own may."""
+        return self.partitioner in _TIMED or ":" in self.partitioner or "{{timestamp" in self.path_template

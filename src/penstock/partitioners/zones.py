@@ -70,8 +70,8 @@ class Zone:
     def to_utc(self, local_ms: int) -> int:
         """The instant of a local time, as Joda's `convertLocalToUTC` without `strict` finds it.
 
-        A time that occurs twice is the earlier one in the east and the later one in the west of Greenwich where a
-        bucket begins there; a time that does not occur is read with the offset before the gap in the west.
+        A time that occurs twice is the later one in the east of Greenwich and the earlier one in the west; a time that
+        does not occur is read with the offset before the gap.
         """
         guess = self.offset(local_ms)
         offset = self.offset(local_ms - guess)
