@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from penstock.crashpoints import reach
 from penstock.errors import JobFailed
@@ -65,7 +66,7 @@ class SparkJob:
         context = self.session().sparkContext
         try:
             receipts: list[Receipt] = context.parallelize(shares, len(shares)).flatMap(run).collect()
-        except (Py4JError, OSError) as error:
+        except (Py4JError, PySparkException, OSError) as error:
             msg = f"the Spark job failed: {_cause(error)}"
             raise JobFailed(msg) from error
         return receipts

@@ -8,7 +8,7 @@ import itertools
 import random
 from types import SimpleNamespace
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from memory_store import MemoryStore
@@ -275,6 +275,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestEngine = Machine.TestCase
-TestEngine.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestEngine.settings = settings(max_examples=150, stateful_step_count=30)
