@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark]
 SCHEMA = '{"type":"record","name":"myrecord","fields":[{"name":"f1","type":"string"}]}'
 IN_PARTS = {"part.after", "complete.before"}
 # Spark takes most of a run's time; where it cannot matter, the job runs in the process that is killed.
-WITH_SPARK = {"job.started", "object.before", "object.after", "job.done"}
+WITH_SPARK = {"job.started", "object.before", "object.after"}
 UNSPARKED = str(Path(__file__).parents[1] / "unsparked.py")
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 
