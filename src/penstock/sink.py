@@ -70,6 +70,11 @@ class Sink:
         return self.config.name
 
     @property
+    def is_running(self) -> bool:
+        """Whether a thread of this process runs it, with its state log taken over."""
+        return self._running is not None
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is odd about the configuration, but harmless."""
         return self.config.warnings

@@ -26,6 +26,7 @@ State = Literal["RUNNING", "PAUSED", "FAILED"]
 
 _log = logging.getLogger("penstock.worker")
 _STOP_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
 
 
 class ConnectorSink(Protocol):
@@ -34,6 +35,11 @@ class ConnectorSink(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is odd about its configuration."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has its state log and moves records."""
         ...
 
     def run(
@@ -141,9 +147,13 @@ class Host:
     def flush(self, name: str) -> CycleSummary:
         """Close and commit what a running connector has open. Raises UnknownConnectorError, BusyError."""
         hosted = self.get(name)
-        if not _runs(hosted):
-            msg = f"connector `{name}` does not run; resume it first"
-            raise BusyError(msg)
+        # One that is still starting would be overtaken by a flush of its own.
+        while not hosted.sink.is_running:
+            if not _runs(hosted):
+                why = f": {hosted.error}" if hosted.error else "; resume it first"
+                msg = f"connector `{name}` does not run{why}"
+                raise BusyError(msg)
+            time.sleep(_LOOK_SECONDS)
         return hosted.sink.flush()
 
     def pause(self, name: str) -> None:
@@ -224,6 +234,7 @@ class _Unusable:
 
     error: PenstockError
     warnings: tuple[str, ...] = ()
+    is_running: bool = False
 
     def run(
         self,
