@@ -1,5 +1,6 @@
 """How the registry is reached: logins, certificates, several addresses, outages; and what is said when it is not."""
 
+import functools
 import uuid
 
 import pytest
@@ -25,16 +26,15 @@ def quick(monkeypatch):
     """The client's pauses between attempts, made short; no client outlives its test."""
     pauses = "confluent_kafka.schema_registry._sync.schema_registry_client.full_jitter"
     monkeypatch.setattr(pauses, lambda *_: 1.0)
-    made, make = [], registry_module.SchemaRegistryClient
+    made = []
 
+    @functools.cache
     def client(config):
-        made.append(make(config))
+        made.append(registry_module.SchemaRegistryClient(dict(config)))
         return made[-1]
 
-    monkeypatch.setattr(registry_module, "SchemaRegistryClient", client)
-    registry_module._client.cache_clear()
+    monkeypatch.setattr(registry_module, "_client", client)
     yield
-    registry_module._client.cache_clear()
     for each in made:
         each.__exit__()
 

@@ -26,7 +26,7 @@ def fits(converter, file_format):
 
 PAIRS = [(c, f) for c in KINDS if c != "avro" for f in FORMATS if fits(c, f)]
 SIZES = st.lists(st.integers(0, 4), max_size=6)
-BLANKS = st.text(" \t\n", max_size=2)
+BLANKS = st.text(" \t\r\n", max_size=2)
 NUMBERS = st.one_of(
     st.integers(-(10**40), 10**40).map(str),
     st.sampled_from(["0", "-0", "1e400", "-1.5E-7", "0.1", "123456789012345678901234567890.5", "9007199254740993"]),
@@ -56,7 +56,9 @@ def containers(inner):
     )
 
 
-DOCUMENTS = st.builds(lambda before, text: f"{before}{text}".encode(), BLANKS, st.recursive(LEAVES, containers))
+DOCUMENTS = st.builds(
+    lambda before, text, behind: f"{before}{text}{behind}".encode(), BLANKS, st.recursive(LEAVES, containers), BLANKS
+)
 RAW = st.one_of(st.binary(max_size=12), st.sampled_from([b"\xc3", b"\xa9", b"\n", b"\r\n"]))
 VALUES = {"json": DOCUMENTS, "string": st.one_of(st.text(max_size=8).map(str.encode), RAW), "bytes": RAW}
 SEPARATORS = st.sampled_from([b"\n", b"", b"::"])
@@ -119,6 +121,7 @@ BAD = [b"", b"{", b'{"a":1}}', b"1 2", b"nul", b"{'a':1}", b'"\xff"', b"[1,]", b
 @settings(max_examples=200, deadline=None)
 @given(good=st.lists(DOCUMENTS, max_size=6), at=st.integers(0, 6), bad=st.sampled_from(BAD))
 @example(good=[b"1", b"2"], at=0, bad=b"1 2")
+@example(good=[b"1", b"2"], at=1, bad=b"[" * 1_000_000)
 def test_a_value_that_is_no_document_is_found_at_its_row(good, at, bad):
     values = [*good[:at], bad, *good[at:]]
     made, _ = pair("json", "json")

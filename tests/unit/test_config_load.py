@@ -199,6 +199,7 @@ def test_json_needs_its_schemas_turned_off_since_connect_has_them_on():
 
 SOURCE = "value.converter.basic.auth.credentials.source"
 INFO = "value.converter.basic.auth.user.info"
+TOKEN = "value.converter.bearer.auth.token"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_the_registry_s_address_and_login_are_read(given, options):
         (
             f"{REGISTRY}=http://r\nvalue.converter.bearer.auth.token=planted\n",
             9,
-            "not supported yet: value.converter.bearer.auth.token=`****`; take it out",
+            f"{TOKEN} counts only with value.converter.bearer.auth.credentials.source=STATIC_TOKEN; set that",
         ),
     ],
 )

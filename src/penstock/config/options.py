@@ -21,6 +21,7 @@ KEY_PREFIX = "key.converter."
 REGISTRY = "schema.registry.url"
 _SOURCE = "basic.auth.credentials.source"
 _USER_INFO = "basic.auth.user.info"
+_TOKEN_SOURCE, _TOKEN = "bearer.auth.credentials.source", "bearer.auth.token"
 _OLD_USER_INFO = "schema.registry.basic.auth.user.info"
 
 _FILE = Matching(r"[^\x00-\x1f\x7f]+", "the path of a PEM file")
@@ -68,9 +69,12 @@ OPTIONS: Mapping[str, tuple[Property, ...]] = {
         *(Property(name=name, kind=Text(), supported=(None,), doc=doc) for name, doc in _JAVA_STORES.items()),
         *(Property(name=name, kind=Hidden(), supported=(None,), doc="Its password.") for name in _STORE_PASSWORDS),
         Property(
-            name="bearer.auth.credentials.source", kind=Text(), supported=(None,), doc="Where a token comes from."
+            name=_TOKEN_SOURCE,
+            kind=Choice(("STATIC_TOKEN", "OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM"), any_case=True),
+            supported=(None, "STATIC_TOKEN"),
+            doc="Where a token for the registry comes from.",
         ),
-        Property(name="bearer.auth.token", kind=Hidden(), supported=(None,), doc="A token for the registry."),
+        Property(name=_TOKEN, kind=Hidden(), doc="That token, sent in the place of user and password."),
         *(
             Property(name=name, kind=Bool(), default="false", supported=(False,), doc=doc)
             for name, doc in _NOT_YET_FALSE.items()
@@ -162,10 +166,26 @@ def _with_login(behind: dict[str, str], given: Mapping[str, Value], findings: Fi
             behind |= {_SOURCE: "USER_INFO", _USER_INFO: login}
             place = prefix + REGISTRY
         addresses.append(_address(address, prefix + REGISTRY, bool(login), given, findings))
+    _check_token(behind, given, findings, prefix)
     login = behind.get(_USER_INFO) or behind.get(_OLD_USER_INFO, "")
     if place is not None and ":" not in login:
         findings.problem(place, f"{given[place].where}: {place} must hold USER:PASSWORD, got `{HIDDEN}`")
     return {**behind, REGISTRY: ",".join(addresses)}
+
+
+def _check_token(behind: Mapping[str, str], given: Mapping[str, Value], findings: Findings, prefix: str) -> None:
+    """A token and where it comes from go together."""
+    source, token = behind.get(_TOKEN_SOURCE, "").upper() == "STATIC_TOKEN", bool(behind.get(_TOKEN))
+    if source and not token:
+        where = given[prefix + _TOKEN_SOURCE].where
+        findings.problem(
+            prefix + _TOKEN_SOURCE, f"{where}: {prefix}{_TOKEN_SOURCE} is STATIC_TOKEN; give {prefix}{_TOKEN}"
+        )
+    elif token and not source:
+        needed = f"{prefix}{_TOKEN_SOURCE}=STATIC_TOKEN"
+        findings.problem(
+            prefix + _TOKEN, f"{given[prefix + _TOKEN].where}: {prefix}{_TOKEN} counts only with {needed}; set that"
+        )
 
 
 def _address(address: str, name: str, login: bool, given: Mapping[str, Value], findings: Findings) -> str:

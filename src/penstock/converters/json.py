@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.model import Records, Slices
 
 _RAW = msgspec.json.Decoder(msgspec.Raw)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BLANKS = np.frombuffer(b" \t\r\n", dtype=np.uint8)
 _NULL_LINE = np.frombuffer(b"null\n", dtype=np.uint8)
 
@@ -65,17 +66,19 @@ def _is_lines(values: Slices) -> bool:
     """Whether each value is one document on a line of its own, in UTF-8.
 
     msgspec takes several documents on a line and passes over blank lines: a value that begins with anything but white
-    space holds at least one, so as many documents as values is one each.
+    space holds at least one, so as many documents as values is one each. What reading row by row would change (white
+    space around a document, line ends within) is no line, so that the bytes of a file never depend on the batch.
     """
     data, rows = values.data, len(values)
-    if np.isin(data[values.offsets[:-1]], _BLANKS).any():
+    if np.isin(data[values.offsets[:-1]], _BLANKS).any() or np.isin(data[values.offsets[1:] - 2], _BLANKS).any():
         return False
     try:
         documents = _RAW.decode_lines(data.data)
         str(data.data, "utf-8")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return False
-    return len(documents) == rows and int(np.count_nonzero(data == ord("\n"))) == rows
+    lines = int(np.count_nonzero(data == ord("\n")))
+    return len(documents) == rows == lines and not (data == ord("\r")).any()
 
 
 def _null_documents(values: Slices) -> NDArray[np.bool_]:
@@ -107,7 +110,7 @@ def _line(value: bytes) -> bytes | None:
         document.decode("utf-8")
         if b"\n" in document or b"\r" in document:
             document = msgspec.json.format(document, indent=-1)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
     return document
 
@@ -118,6 +121,8 @@ def _reason(value: bytes) -> str:
         _RAW.decode(value)
         value.decode("utf-8")
         why = "not one document"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        why = "nested too deeply"
+    except _UNREADABLE as error:
         why = str(error)
     return f"its value is not JSON ({why}); it is {shown}; set value.converter to what the producer writes"

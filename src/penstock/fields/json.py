@@ -83,7 +83,7 @@ def _reader(steps: tuple[str, ...]) -> Callable[[memoryview], Any]:
         except msgspec.ValidationError:
             # Not an object: null, a number, a text, a list.
             return None if bytes(document).strip() == b"null" else _ABSENT
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _MALFORMED
         for step in rest:
             if not isinstance(value, dict):
