@@ -18,6 +18,7 @@ import numpy as np
 
 from penstock.converters.base import Chunk, Converted, FileSchema
 from penstock.errors import DataError
+from penstock.formats.avro import long_bytes
 from penstock.kafka.batches import header_pairs, relaid
 from penstock.openfile import committed
 
@@ -177,7 +178,7 @@ class Headers:
         if self.kind == "json":
             return msgspec.json.encode({"headers": [{"key": name, "value": value} for name, value in item]}) + b"\n"
         body = b"".join(_avro(name) + _avro_value(value, nullable=nullable) for name, value in item)
-        return (_long(len(item)) + body if item else b"") + b"\x00"
+        return (long_bytes(len(item)) + body if item else b"") + b"\x00"
 
     def schema(self, code: int, *, nullable: bool) -> FileSchema:  # noqa: ARG002 - there is one
         """The connector's, with a value that may be null where one is."""
@@ -199,23 +200,13 @@ def _text(value: bytes | None) -> str | None:
 
 def _avro(text: str) -> bytes:
     raw = text.encode("utf-8", "surrogatepass")
-    return _long(len(raw)) + raw
+    return long_bytes(len(raw)) + raw
 
 
 def _avro_value(value: str | None, *, nullable: bool) -> bytes:
     if not nullable:
         return _avro(value or "")
     return b"\x00" if value is None else b"\x02" + _avro(value)
-
-
-def _long(number: int) -> bytes:
-    number <<= 1
-    out = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
-        out.append((number & 0x7F) | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _spool() -> IO[bytes]:

@@ -29,7 +29,7 @@ _VARINT_BITS = 63
 
 
 @compiled
-def _long(data: Array, at: int, end: int) -> tuple[int, int]:
+def zigzag(data: Array, at: int, end: int) -> tuple[int, int]:
     """The zigzag number at `at` and the place behind it; -1 where none ends before `end`."""
     value, shift = np.uint64(0), np.uint64(0)
     while 0 <= at < end and shift <= _VARINT_BITS:
@@ -54,20 +54,20 @@ def _skip_plain(data: Array, at: int, end: int, kind: int, size: int) -> int:
     if kind == NULL:
         return at
     if kind in (LONG, ENUM):
-        return _long(data, at, end)[1]
+        return zigzag(data, at, end)[1]
     if kind == BYTES:
-        size, at = _long(data, at, end)
+        size, at = zigzag(data, at, end)
     return _past(at, end, size)
 
 
 @compiled
 def _block(data: Array, at: int, end: int) -> tuple[int, int, int]:
     """The next block of an array or map: (items, 0 at its end; the block's bytes or -1; the place behind its head)."""
-    count, at = _long(data, at, end)
+    count, at = zigzag(data, at, end)
     size = np.int64(-1)
     if at >= 0 and count < 0:
         count = -count
-        size, at = _long(data, at, end)
+        size, at = zigzag(data, at, end)
         if at >= 0 and not 0 <= size <= end - at:
             at = -1
     if count < 0 or count > _MOST_ITEMS:
@@ -90,7 +90,7 @@ def _skip(data: Array, at: int, end: int, node: int, schema: Array, stack: Array
                 child = children[first + state]
                 stack[depth, 1] = state + 1
         elif kind == UNION:
-            branch, at = _long(data, at, end)
+            branch, at = zigzag(data, at, end)
             if not 0 <= branch < count:
                 return -1
             stack[depth, 0] = children[first + branch]
@@ -129,7 +129,7 @@ def _find_key(data: Array, at: int, end: int, name: Array, item: int, schema: Ar
         if count == 0:
             return -2
         for _ in range(count):
-            size, at = _long(data, at, end)
+            size, at = zigzag(data, at, end)
             behind = _past(at, end, size)
             if behind < 0:
                 return -1
@@ -151,7 +151,7 @@ def _descend(data: Array, at: int, end: int, path: Array, schema: Array, stack: 
     for _ in range(_DEEPEST):
         kind, first, count = nodes[node, KIND], nodes[node, FIRST], nodes[node, COUNT]
         if kind == UNION:
-            branch, at = _long(data, at, end)
+            branch, at = zigzag(data, at, end)
             if at < 0 or not 0 <= branch < count:
                 return MALFORMED, at
             node = children[first + branch]
@@ -195,9 +195,9 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
         if leaf >= 0:
             kind = nodes[leaf, KIND]
             if kind in (LONG, ENUM):
-                value, at = _long(data, at, end)
+                value, at = zigzag(data, at, end)
             elif kind == BYTES:
-                size, value = _long(data, at, end)
+                size, value = zigzag(data, at, end)
                 at = _past(value, end, size)
             elif kind in (BOOL, FLOAT, DOUBLE, FIXED):
                 size, value = nodes[leaf, COUNT], at

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.columns import Part
 from penstock.compiled import compiled
+from penstock.fields.avro_walk import zigzag
 from penstock.model import Slices
 
 if TYPE_CHECKING:
@@ -86,35 +87,21 @@ def _repeated(text: bytes, count: int) -> Slices:
 
 
 @compiled
-def _number(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The zigzag number at `at` and the place behind it; -1 where none ends before `end`."""
-    value, shift = np.uint64(0), np.uint64(0)
-    while 0 <= at < end and shift < 64:  # noqa: PLR2004 - bits
-        byte = data[at]
-        at += 1
-        value |= np.uint64(byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
-            return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
-        shift += np.uint64(7)
-    return np.int64(0), -1
-
-
-@compiled
 def _last_header(data: Bytes, offsets: Longs, name: Bytes, states: Longs, starts: Longs, sizes: Longs) -> None:
     """Where the value of each record's last header of that name is, as Kafka's `lastHeader` finds it."""
     for row in range(len(states)):
         at, end = offsets[row], offsets[row + 1]
-        count, at = _number(data, at, end)
+        count, at = zigzag(data, at, end)
         states[row] = _ABSENT if at >= 0 or end == offsets[row] else _MALFORMED
         for _ in range(max(count, 0)):
-            size, at = _number(data, at, end)
+            size, at = zigzag(data, at, end)
             if at < 0 or not 0 <= size <= end - at:
                 states[row] = _MALFORMED
                 break
             same = size == len(name)
             for i in range(len(name)):
                 same = same and data[at + i] == name[i]
-            length, at = _number(data, at + size, end)
+            length, at = zigzag(data, at + size, end)
             if at < 0 or length > end - at:
                 states[row] = _MALFORMED
                 break
