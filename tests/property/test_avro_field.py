@@ -148,6 +148,13 @@ def test_broken_data_are_malformed_or_something_but_never_a_crash(case, data):
     assert found[0] == found[2] == by_row(read(schema, path, [whole]))[0]
 
 
+def test_any_bits_are_a_number():
+    schema = {"type": "record", "name": "r", "fields": [{"name": "f", "type": "float"}]}
+    ((kind, value),) = by_row(read(schema, "f", [b"\x01\x00\xa0\x7f"]))
+    assert kind == "float"
+    assert value != value  # noqa: PLR0124 - not a number
+
+
 def test_nesting_and_counts_are_bounded():
     tree = {
         "type": "record",

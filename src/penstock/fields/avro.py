@@ -158,7 +158,8 @@ class AvroField:
             return Part(name, rows, (texts.data != 0).astype(np.int64))
         if kind in (walk.FLOAT, walk.DOUBLE):
             bits = texts.data.view("<f4" if kind == walk.FLOAT else "<f8")
-            return Part(name, rows, bits.astype(np.float64))
+            with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN as well
+                return Part(name, rows, bits.astype(np.float64))
         return Part(name, rows, texts=texts)
 
 
