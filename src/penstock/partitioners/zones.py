@@ -8,6 +8,7 @@ import re
 import zoneinfo
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,12 +46,9 @@ class Zone:
             if hours <= 23 and minutes <= 59 and seconds <= 59:  # noqa: PLR2004 - a clock
                 offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
                 return cls(text, timezone(-offset if fixed[1] == "-" else offset))
-        try:
-            return cls(text, zoneinfo.ZoneInfo(text))
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            pass
-        known = zoneinfo.available_timezones()
-        near = difflib.get_close_matches(text, sorted(known), n=1)
+        if text in _names():
+            return cls(text, _rules(text))
+        near = difflib.get_close_matches(text, sorted(_names()), n=1)
         advice = f"; did you mean `{near[0]}`?" if near else ""
         msg = f"must be a time zone such as America/Los_Angeles, UTC or +02:00{advice}"
         raise ValueError(msg)
@@ -123,6 +121,19 @@ class Zone:
         starts, _ = _table(self.rules, _year(utc_ms) - 1, _year(utc_ms))
         earlier = starts[1:][starts[1:] <= utc_ms]
         return int(earlier[-1]) if len(earlier) else None
+
+
+@functools.cache
+def _names() -> frozenset[str]:
+    """Every zone of the `tzdata` package."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
+
+
+@functools.cache
+def _rules(name: str) -> tzinfo:
+    """A zone by the `tzdata` package, never by the machine's own data: all executors have to agree."""
+    with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
+        return zoneinfo.ZoneInfo.from_file(file, key=name)
 
 
 def _year(utc_ms: int) -> int:
