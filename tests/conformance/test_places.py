@@ -100,6 +100,7 @@ ROWS = {
     "pattern: minutes": (timed("HH/mm", 60_000), one({}), "16/08"),
     "pattern: fraction, cut off": (timed("ss.SSSS", 1), one({}), "37.1710"),
     "pattern: offset and zone": (timed("Z_ZZ_ZZZ", 1, timezone="Asia/Kolkata"), one({}), "+0530_+05:30_Asia/Kolkata"),
+    "pattern: a zone without a name": (timed("z", 1, timezone="Asia/Kathmandu"), one({}), "+05:45"),
     "pattern: quoted quote": (timed("yyyy'o''clock'''''"), one({}), "2024o'clock''"),
     "pattern: two-digit year": (timed("yy-YY-xx"), one({}), "24-24-24"),
     "pattern: trailing delimiter dropped": (timed("yyyy/MM/"), one({}), "2024/05"),

@@ -157,7 +157,7 @@ def _era(_at: datetime, _count: int, names: Names, _zone: Zone) -> str:
 
 
 def _zone_name(at: datetime, count: int, names: Names, zone: Zone) -> str:
-    if zone.id[:1] in "+-":
+    if zone.id[:1] in "+-" or (count <= _TEXT and str(at.tzname())[:1] in "+-"):
         return _offset_text(at, ":")
     return str(at.tzname()) if count <= _TEXT else get_timezone_name(at, "long", locale=names.language)
 
@@ -169,10 +169,8 @@ def _zone_offset(at: datetime, count: int, _names: Names, zone: Zone) -> str:
 def _offset_text(at: datetime, between: str) -> str:
     offset = at.utcoffset()
     assert offset is not None  # noqa: S101 - it has a zone
-    seconds = int(offset.total_seconds())
-    hours, rest = divmod(abs(seconds), 3600)
-    text = f"{'-' if seconds < 0 else '+'}{hours:02d}{between}{rest // 60:02d}"
-    return text if rest % 60 == 0 else f"{text}{between}{rest % 60:02d}"
+    minutes = abs(int(offset.total_seconds())) // 60
+    return f"{'-' if offset.total_seconds() < 0 else '+'}{minutes // 60:02d}{between}{minutes % 60:02d}"
 
 
 LETTERS: Mapping[str, Callable[[datetime, int, Names, Zone], str]] = {
