@@ -31,7 +31,7 @@ _TIME = (
     r"(?P<hour>\d{1,2})(?:(?P<hourfraction>[.,]\d+)|:(?P<minute>\d{1,2})"
     r"(?:(?P<minutefraction>[.,]\d+)|:(?P<second>\d{1,2})(?P<fraction>[.,]\d+)?)?)?"
 )
-_OFFSET = r"(?P<offset>Z|[+-]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]?\d{3})?)?)?)"
+_OFFSET = r"(?P<offset>[Zz]|[+-]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]?\d{3})?)?)?)"
 _FORM = re.compile(rf"(?:{_DATE})?(?P<t>T(?:{_TIME})?{_OFFSET}?)?", re.ASCII)
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
 _LONG = 2**63
@@ -65,7 +65,7 @@ def parse_text(text: str, zone: Zone) -> int | None:
     if _DIGITS.fullmatch(text) and -_LONG <= int(text) < _LONG:
         return int(text)
     found = _FORM.fullmatch(text)
-    if found is None or text in ("", "T"):
+    if found is None or (found["year"] is None and found["hour"] is None):
         return None
     try:
         local = _days(found) * _DAY + _time_of_day(found)
@@ -106,7 +106,7 @@ def _time_of_day(found: re.Match[str]) -> int:
 
 
 def _offset_ms(text: str) -> int:
-    if text == "Z":
+    if text in ("Z", "z"):
         return 0
     digits = re.sub(r"\D", "", text)
     hours, minutes, seconds = (int(digits[at : at + 2] or 0) for at in (0, 2, 4))
