@@ -1,6 +1,8 @@
-"""Records per CPU-second: the reader alone, and the whole sink as `penstock run --until-done`, on the embedded stack.
+"""Records per CPU-second on the embedded stack: the reader alone, a task's work by case, and the whole sink.
 
-CPU is user + system of all processes of ours, children included; broker, S3 server and registry are not counted.
+CPU is user + system of all processes of ours, children included; broker, S3 server and registry are not counted. A
+task's work is what one Spark task does, in this process and warm: read, convert, label, cut, encode, upload. The whole
+sink is `penstock run --until-done`, cold start of Spark included.
 """
 
 from __future__ import annotations
@@ -22,15 +24,31 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.dev import stack
+from penstock.job import Spec, run_share
 from penstock.kafka.reader import ReaderOptions, read
 from penstock.kafka.settings import KafkaSettings
+from penstock.loading import load
 from penstock.model import Gather, PlannedRange, Records, TopicPartition
 
 PARTITIONS, PER_PARTITION, RUNS = 4, 500_000, 3
 SCHEMA = {
     "type": "record",
     "name": "r",
-    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}],
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "country", "type": "string"},
+        {"name": "note", "type": "string"},
+    ],
+}
+COUNTRIES = [f"{a}{b}" for a in "ABCDE" for b in "WXYZ"]
+FIRST_MS, PER_HOUR = 1_717_200_000_000, 50_000
+TIMED = {"partitioner.class": "hourly", "locale": "en-US", "timezone": "UTC", "timestamp.extractor": "Record"}
+CASES = {
+    "avro-avro": {},
+    "avro-avro-snappy": {"avro.codec": "snappy"},
+    "avro-avro-hourly": {**TIMED, "rotate.interval.ms": "3600000"},
+    "avro-avro-field": {"partitioner.class": "field", "partition.field.name": "country"},
+    "avro-json": {"format.class": "json"},
 }
 
 
@@ -45,11 +63,14 @@ def fill(info: stack.StackInfo, topic: str) -> int:
     for number in range(PER_PARTITION):
         body = io.BytesIO()
         body.write(b"\x00" + schema_id.to_bytes(4, "big"))
-        fastavro.schemaless_writer(body, parsed, {"id": number, "note": f"{number:090d}"})
+        fastavro.schemaless_writer(
+            body, parsed, {"id": number, "country": COUNTRIES[number * 7 % 20], "note": f"{number:088d}"}
+        )
+        at = FIRST_MS + number * 3_600_000 // PER_HOUR
         for partition in range(PARTITIONS):
             while True:
                 try:
-                    producer.produce(topic, body.getvalue(), partition=partition)
+                    producer.produce(topic, body.getvalue(), partition=partition, timestamp=at)
                     break
                 except BufferError:
                     producer.poll(0.1)
@@ -69,19 +90,39 @@ def reader(info: stack.StackInfo, topic: str) -> float:
     return count / (time.process_time() - began)
 
 
-def sink(info: stack.StackInfo, topic: str, run: int, folder: Path) -> tuple[float, float]:
-    """(records per CPU-second, wall seconds) of a whole run, cold start included."""
-    given = {
-        "name": f"bench-{run}",
+def properties(info: stack.StackInfo, topic: str, name: str, case: str) -> dict[str, str]:
+    """A connector's properties for a case; each run has names of its own."""
+    return {
+        "name": name,
         "topics": topic,
-        "topics.dir": f"bench-{run}",
+        "topics.dir": name,
         "tasks.max": "2",
         "flush.size": "100000",
         "format.class": "avro",
         "value.converter": "avro",
         "value.converter.schema.registry.url": info.schema_registry_url,
         **{n: v for n, v in info.as_json().items() if n not in ("bootstrap.servers", "schema.registry.url")},
+        **CASES[case],
     }
+
+
+def task(info: stack.StackInfo, topic: str, case: str, run: int) -> float:
+    """Records per CPU-second of a task's work in this process; only whole files count."""
+    given = properties(info, topic, f"task-{case}-{run}", case)
+    config, kafka = load(given, {"bootstrap.servers": info.bootstrap_servers}, None)
+    share = tuple(PlannedRange(TopicPartition(topic, p), 0, PER_PARTITION) for p in range(PARTITIONS))
+    began = time.process_time()
+    receipts = run_share(Spec(config, kafka, 1, FIRST_MS), share)
+    cpu = time.process_time() - began
+    assert all(receipt.fault is None for receipt in receipts)
+    written = sum(o.records for receipt in receipts for o in receipt.commit.objects)
+    assert written >= 0.8 * PARTITIONS * PER_PARTITION
+    return PARTITIONS * PER_PARTITION / cpu
+
+
+def sink(info: stack.StackInfo, topic: str, run: int, folder: Path) -> tuple[float, float]:
+    """(records per CPU-second, wall seconds) of a whole run, cold start included."""
+    given = properties(info, topic, f"sink-{run}", "avro-avro")
     connector, worker = folder / f"{run}.properties", folder / "worker.properties"
     connector.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
     worker.write_text(f"bootstrap.servers={info.bootstrap_servers}\n")
@@ -107,6 +148,16 @@ def main() -> None:
             print(
                 f"reader: {statistics.median(rates):,.0f} records/CPU-s (min {min(rates):,.0f}, max {max(rates):,.0f})"
             )
+            base = 0.0
+            for case in CASES:
+                task(info, topic, case, 0)
+                rates = [task(info, topic, case, run) for run in range(1, RUNS + 1)]
+                base = base or statistics.median(rates)
+                print(
+                    f"task {case}: {statistics.median(rates):,.0f} records/CPU-s (min {min(rates):,.0f}, "
+                    f"max {max(rates):,.0f}), {base / statistics.median(rates):.2f}x the CPU of avro-avro",
+                    flush=True,
+                )
             results = [sink(info, topic, run, folder) for run in range(RUNS)]
             whole = [rate for rate, _ in results]
             walls = [wall for _, wall in results]

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from hypothesis import HealthCheck, settings
 
 from penstock.dev import stack as dev_stack
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
         def __call__(self, partitions: int = 1, **config: str) -> str: ...
 
 
+# How long an example takes, or takes to be made, says more of the machine than of the code.
+settings.register_profile("penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("penstock")
 _numbers = itertools.count(1)
 
 

@@ -4,7 +4,7 @@ import types
 
 from botocore.awsrequest import AWSResponse
 
-from penstock import pipeline
+from penstock import stores
 from penstock.config.load import load_sink
 from penstock.config.properties import parse
 from penstock.store.base import Create
@@ -45,7 +45,7 @@ def text_of(request, name):
 
 
 def options_of(text, bucket="b"):
-    return pipeline._store_options(load(f"aws.access.key.id=k\naws.secret.access.key=s\n{text}"), bucket)
+    return stores.of_sink(load(f"aws.access.key.id=k\naws.secret.access.key=s\n{text}"), bucket)
 
 
 def put(opened):

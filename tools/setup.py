@@ -203,7 +203,7 @@ def _compile(progress: Callable[[str], None]) -> str:
     """Fill numba's cache, so that the first run does not wait for the compiler."""
     if not (ROOT / "src" / "penstock" / "kafka" / "walk.py").exists():
         return "nothing to compile"
-    _run([PYTHON, "-c", "from penstock.kafka.walk import warm; warm()"], progress)
+    _run([PYTHON, "-m", "penstock.warm"], progress)
     return "done"
 
 

@@ -20,20 +20,21 @@ class Part:
     """The rows of a field that are of one type.
 
     `rows`: ascending int64 row numbers of the batch. `type`: an Avro type name (`null`, `boolean`, `int`, `long`,
-    `float`, `double`, `string`, `bytes`, `fixed`, `enum`, `record`, `array`, `map`), or its logical type where it has one
-    (`date`, `time-millis`, `time-micros`, `timestamp-millis`, `timestamp-micros`, `local-timestamp-millis`, `decimal`,
-    `uuid`, ...); `absent`: the schema, or the JSON document, has no such field; `malformed`: the payload ends or errs
-    before the field. A field below a null parent is `null`. JSON numbers are `long` or `double`, objects `record`.
+    `float`, `double`, `string`, `bytes`, `fixed`, `enum`, `record`, `array`, `map`), or its logical type where it has
+    one (`date`, `timestamp-millis`, `local-timestamp-micros`, `decimal`, `uuid`, ...); `absent`: the schema, or the
+    JSON document, has no such field; `malformed`: the payload ends or errs before the field. A field below a null
+    parent is `null`. JSON numbers are `long` or `double`, objects `record`.
 
     `numbers`: one per row, int64 for boolean (0, 1), int, long and everything that Avro stores as one of them, float64
     for float and double; else None. `texts`: one per row for string, enum (its symbol), bytes, fixed, decimal and uuid;
-    else None.
+    else None. `by_schema`: the type comes from a schema, not from the value.
     """
 
     type: str
     rows: NDArray[np.int64]
     numbers: NDArray[np.int64] | NDArray[np.float64] | None = None
     texts: Slices | None = None
+    by_schema: bool = False
 
 
 Field = tuple[Part, ...]

@@ -1,7 +1,8 @@
 """Named points at which a test can end the whole sink as SIGKILL would.
 
 Set `PENSTOCK_CRASH_AT=<point>[#<n>]` to die at the n-th time (default first) that any process of the sink reaches the
-point. The process that dies is the one that `arm` named: the driver, from wherever the point is reached.
+point. The process that dies is the one that `arm` named: the driver, from wherever the point is reached. A test that
+has the sink in its own process watches instead, and raises.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Literal, get_args
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Point = Literal[
     "takeover.appended",
@@ -30,6 +35,7 @@ POINTS: tuple[Point, ...] = get_args(Point)
 _SPEC = "PENSTOCK_CRASH_AT"
 _VICTIM = "PENSTOCK_CRASH_PID"
 _seen: dict[str, int] = {}
+_watchers: list[Callable[[Point], None]] = []
 
 
 def arm() -> None:
@@ -38,8 +44,20 @@ def arm() -> None:
         os.environ[_VICTIM] = str(os.getpid())
 
 
+@contextmanager
+def watched(watcher: Callable[[Point], None]) -> Iterator[None]:
+    """While entered, `watcher` hears of every point that this process reaches, and may raise."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
 def reach(point: Point) -> None:
     """Die here if a test asked for it; otherwise nothing."""
+    for watcher in _watchers:
+        watcher(point)
     spec = os.environ.get(_SPEC)
     if spec is None:
         return

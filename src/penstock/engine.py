@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from penstock import planner
+from penstock.arrivals import Arrivals, observe
 from penstock.crashpoints import reach
 from penstock.model import Plan, TopicPartition
-from penstock.planner import Look
+from penstock.planner import Clock, Look, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,9 +81,17 @@ class Cycle:
         return next((fault for fault in self.faults.values() if fault.passing), None)
 
 
+def _quiet(_: str) -> None:
+    """Where nobody watches."""
+
+
 @dataclass(slots=True)
 class Engine:
-    """One connector's cycles. `rules` and `config` are the current ones; an older plan is finished with its own."""
+    """One connector's cycles. `rules` and `config` are the current ones; an older plan is finished with its own.
+
+    `scheduled`: the last instant of scheduled rotation up to a time, where there is such a rotation. `cycle_ms`: how
+    long the last cycles took.
+    """
 
     config: SinkConfig
     rules: planner.Rules
@@ -91,27 +100,43 @@ class Engine:
     kafka: Ends
     job: Job
     clock_ms: Callable[[], int]
+    scheduled: Callable[[int], int] | None = None
     looks: dict[TopicPartition, Look] = field(default_factory=dict)
+    arrivals: dict[TopicPartition, Arrivals] = field(default_factory=dict)
+    cycle_ms: int = 0
     faults: dict[TopicPartition, Fault] = field(default_factory=dict)
     faults_tried_ms: int = 0
 
     def cycle(
-        self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
+        self,
+        ends: Mapping[TopicPartition, int],
+        *,
+        thorough: bool = False,
+        forced: bool = False,
+        say: Callable[[str], None] = _quiet,
     ) -> Cycle | None:
         """Finish the open intent if there is one; else plan and run what is worth it. None when nothing was."""
+        began = self.clock_ms()
+        self._observe(ends, began)
         open_intent = self.log.head.open_intent
         if open_intent is not None:
             seq, plan = open_intent
+            say("finishing what an earlier run began")
             return self._run(_what_is_left(plan, self.log.head.positions), self._recorded_config(), seq)
-        plan = planner.plan(
-            self._healthy_positions(), ends, self.looks, self.rules, self.clock_ms(), thorough=thorough, forced=forced
-        )
+        view = View(self._healthy_positions(), ends, self.looks, self.arrivals)
+        scheduled = None if self.scheduled is None else self.scheduled(began)
+        clock = Clock(began, scheduled, 2 * self.cycle_ms + self.config.cycle_interval_ms)
+        plan = planner.plan(view, self.rules, clock, thorough=thorough, forced=forced)
         reach("plan.made")
         if not plan.ranges:
             return None
         head = self.log.append(intent=plan, config=self._changed_config())
         reach("intent.appended")
-        return self._run(plan, self.config, head.seq)
+        offsets = sum(each.offsets for each in plan.ranges)
+        say(f"writing {offsets} offsets of {len(plan.ranges)} topic-partitions")
+        cycle = self._run(plan, self.config, head.seq)
+        self.cycle_ms = max(self.clock_ms() - began, self.cycle_ms // 2)
+        return cycle
 
     def begin(self, positions: Mapping[TopicPartition, Commit]) -> None:
         """Record the first positions of topic-partitions that the log does not know yet."""
@@ -136,7 +161,9 @@ class Engine:
         if cycle.commits or closes is not None:
             self.log.append(commits=cycle.commits, closes=closes)
             reach("commit.appended")
-        self._remember(receipts)
+        self._remember(receipts, plan.now_ms)
+        if config.errors.log:
+            _log_rejected(receipts)
         _report(cycle)
         return cycle
 
@@ -154,10 +181,17 @@ class Engine:
             self.looks = {tp: look for tp, look in self.looks.items() if tp not in self.faults}
             self.faults = {}
 
-    def _remember(self, receipts: Sequence[Receipt]) -> None:
+    def _observe(self, ends: Mapping[TopicPartition, int], now_ms: int) -> None:
+        """Note what is in Kafka by now and not in S3 yet."""
+        for tp, position in self.log.head.positions.items():
+            self.arrivals[tp] = observe(self.arrivals.get(tp, ()), position, ends.get(tp, position), now_ms)
+
+    def _remember(self, receipts: Sequence[Receipt], now_ms: int) -> None:
         for receipt in receipts:
             tp = receipt.commit.tp
-            self.looks[tp] = Look(receipt.commit.position, receipt.looked_to, receipt.open_records)
+            self.looks[tp] = Look(
+                receipt.commit.position, receipt.looked_to, receipt.open_records, now_ms, receipt.base_ms
+            )
             if receipt.fault is None:
                 self.faults.pop(tp, None)
             else:
@@ -190,6 +224,16 @@ def _what_is_left(plan: Plan, positions: Mapping[TopicPartition, int]) -> Plan:
 
 def _moves(receipt: Receipt, positions: Mapping[TopicPartition, int]) -> bool:
     return receipt.commit.position > positions.get(receipt.commit.tp, 0)
+
+
+def _log_rejected(receipts: Sequence[Receipt]) -> None:
+    """`errors.log.enable`: the first records of each range that were left out, and how many there were in all."""
+    for receipt in receipts:
+        for sentence in receipt.rejected:
+            _log.error("record.rejected reason=%s", sentence)
+        if receipt.rejected:
+            tp, skipped = receipt.commit.tp, receipt.commit.skipped
+            _log.error("records.rejected topic=%s partition=%d skipped=%d", tp.topic, tp.partition, skipped)
 
 
 def _report(cycle: Cycle) -> None:

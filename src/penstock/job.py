@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from penstock.crashpoints import reach
 from penstock.errors import JobFailed
@@ -42,6 +43,7 @@ class Spec:
     config: SinkConfig
     kafka: KafkaSettings
     seq: int
+    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,12 @@ class SparkJob:
             JobFailed: Spark gave up on it, for a reason of its own.
         """
         shares = split(plan.ranges, self.tasks)
-        run = partial(run_share, Spec(config, self.kafka, seq))
+        run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
         context = self.session().sparkContext
         try:
             receipts: list[Receipt] = context.parallelize(shares, len(shares)).flatMap(run).collect()
-        except (Py4JError, OSError) as error:
+        except (Py4JError, PySparkException, OSError) as error:
             msg = f"the Spark job failed: {_cause(error)}"
             raise JobFailed(msg) from error
         return receipts
@@ -91,8 +93,8 @@ def split(ranges: tuple[PlannedRange, ...], tasks: int) -> list[tuple[PlannedRan
 def run_share(spec: Spec, share: tuple[PlannedRange, ...]) -> list[Receipt]:
     """What one task does with its ranges."""
     pipeline, options = build(spec.config, spec.kafka, spec.seq)
-    writers = {planned.tp: RangeWriter(planned, pipeline) for planned in share}
-    for item in read(share, options, pipeline.converter.gather):
+    writers = {planned.tp: RangeWriter(planned, pipeline, spec.now_ms) for planned in share}
+    for item in read(share, options, pipeline.gather):
         if isinstance(item, Records):
             writers[item.tp].write(item)
         elif isinstance(item, RangeFault):

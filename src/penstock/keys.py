@@ -6,30 +6,55 @@ Names"; reference s3-sink-connector 2.4). The start offset is that of the first 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from penstock.model import TopicPartition
 
+VARIABLE = re.compile(r"\{\{\s*([^{}:]*?)\s*(?::\s*([^{}]*?)\s*)?\}\}")
+"""A variable of `path.template`: its name, and what stands behind its colon."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How keys are put together: `topics.dir`, the two delimiters, the width of the offset, the format's extension."""
+    """How keys are put together: `topics.dir`, the two delimiters, the width of the offset, the format's extension.
+
+    `template`: `path.template`, which stands for everything but the extension; encoded partitions are then templates
+    with only topic, partition and start offset left to fill in.
+    """
 
     topics_dir: str = "topics"
     directory_delim: str = "/"
     file_delim: str = "+"
     pad_width: int = 10
     extension: str = ".bin"
+    template: str = ""
 
     def prefix(self, topic: str) -> str:
-        """What every key of a topic begins with; an empty `topics.dir` drops its segment and delimiter."""
+        """What every key of a topic begins with; an empty `topics.dir` drops its segment and delimiter.
+
+        With a template it may be empty, and other connectors may write there as well.
+        """
+        if self.template:
+            text = VARIABLE.sub(lambda m: topic if m[1] == "topic" else m[0], self.template)
+            return text.partition("{{")[0]
         root = f"{self.topics_dir}{self.directory_delim}" if self.topics_dir else ""
         return f"{root}{topic}{self.directory_delim}"
 
     def key(self, tp: TopicPartition, encoded_partition: str, start: int) -> str:
         """The key of the object of `encoded_partition` whose first record is at `start`."""
+        if self.template:
+            return self._filled(encoded_partition, tp, start) + self.extension
         name = self.file_delim.join((tp.topic, str(tp.partition), f"{start:0{self.pad_width}d}"))
         return f"{self.prefix(tp.topic)}{encoded_partition}{self.directory_delim}{name}{self.extension}"
+
+    def _filled(self, label: str, tp: TopicPartition, start: int) -> str:
+        values = {"topic": tp.topic, "partition": str(tp.partition), "start_offset": str(start)}
+
+        def value(match: re.Match[str]) -> str:
+            return values[match[1]].zfill(self.pad_width if match[2] == "padding=true" else 0)
+
+        return VARIABLE.sub(value, label)
 
     def parse(self, key: str) -> ParsedKey | None:
         """The parts of a key that `key` rendered, or None when it is none of this layout's.

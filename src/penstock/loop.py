@@ -6,12 +6,12 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from penstock.errors import JobFailed, UnavailableError
-from penstock.report import CycleSummary
+from penstock.errors import JobFailed, PenstockError, TakenOverError, UnavailableError
+from penstock.summary import Activity, CycleSummary
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from penstock.model import TopicPartition
     from penstock.running import Running
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger("penstock.sink")
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 30.0
 _JOB_ATTEMPTS = 5
+
+
+def silent(_: Activity) -> None:
+    """Where nobody watches."""
 
 
 @dataclass(slots=True)
@@ -45,27 +49,59 @@ class _Loop:
     """One run. `goal`: the log ends that an `until_done` run goes up to, known with its first cycle."""
 
     running: Running
-    stop: threading.Event
     until_done: bool
+    tell: Callable[[Activity], None]
     committed: CycleSummary = field(default_factory=CycleSummary)
     goal: Mapping[TopicPartition, int] | None = None
 
     def step(self) -> bool:
         """One cycle. Whether it did anything."""
+        self.say("looking for new records")
         self.running.discover()
+        if self.running.flushes:
+            self._answer_flush()
+            return True
         if self.until_done and self.goal is None:
             self.goal = self.running.ends()
         ends = self.running.ends() if self.goal is None else self.goal
-        cycle = self.running.cycle(ends, thorough=self.until_done)
+        return self._cycle(ends)
+
+    def flush(self, ends: Mapping[TopicPartition, int]) -> CycleSummary:
+        """Close and commit what is open, up to `ends`."""
+        before = self.committed
+        while self._cycle(ends, forced=True):
+            pass
+        return self.committed.minus(before)
+
+    def say(self, doing: str) -> None:
+        """Tell whoever watches."""
+        lag = self.running.lag() if self.goal is None else self.running.lag(self.goal)
+        self.tell(Activity(doing, self.committed, lag))
+
+    def _cycle(self, ends: Mapping[TopicPartition, int], *, forced: bool = False) -> bool:
+        cycle = self.running.cycle(ends, thorough=self.until_done, forced=forced, say=self.say)
         if cycle is None:
             return False
         self.committed = self.committed.plus(cycle)
         if cycle.passing is not None:
             raise UnavailableError(cycle.passing.message)
-        return True
+        return not forced or bool(cycle.commits)
+
+    def _answer_flush(self) -> None:
+        """Do what `Sink.flush` of another thread asked for; it is asked for again after an outage."""
+        request = self.running.flushes[0]
+        request.committed = request.committed.added(self.flush(self.running.ends()))
+        self.running.flushes.popleft()
+        request.done.set()
 
 
-def keep_running(running: Running, stop: threading.Event, *, until_done: bool) -> CycleSummary:
+def keep_running(
+    running: Running,
+    stop: threading.Event,
+    *,
+    until_done: bool,
+    tell: Callable[[Activity], None] = silent,
+) -> CycleSummary:
     """Run cycles until `stop` is set, or, with `until_done`, until nothing is left that can be closed now.
 
     Raises:
@@ -73,12 +109,13 @@ def keep_running(running: Running, stop: threading.Event, *, until_done: bool) -
         JobFailed: Spark failed several times in a row.
         PenstockError: what waiting cannot mend.
     """
-    loop, waiting = _Loop(running, stop, until_done), _Waiting(stop)
+    loop, waiting = _Loop(running, until_done, tell), _Waiting(stop)
     while not stop.is_set():
         try:
             busy = loop.step()
         except UnavailableError as error:
             _raise_if_hopeless(error, waiting)
+            loop.say(f"waiting: {error}")
             waiting.pause(error)
             continue
         waiting.over()
@@ -87,7 +124,19 @@ def keep_running(running: Running, stop: threading.Event, *, until_done: bool) -
                 break
             running.engine.retry_faults()
             stop.wait(running.config.cycle_interval_ms / 1000)
+    if running.config.rotation.flush_on_stop:
+        _flush_at_the_end(loop)
     return loop.committed
+
+
+def _flush_at_the_end(loop: _Loop) -> None:
+    """`flush.on.stop`. What cannot be closed now stays in Kafka for the next start."""
+    try:
+        loop.flush(loop.running.ends() if loop.goal is None else loop.goal)
+    except TakenOverError:
+        raise
+    except PenstockError as error:
+        _log.warning("flush.failed reason=%s", error)
 
 
 def _raise_if_hopeless(error: UnavailableError, waiting: _Waiting) -> None:

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CutReason = Literal["flush.size", "schema.change", "forced"]
+Closing = Literal["rotate.schedule.interval.ms", "max.latency.ms", "flush"]
+"""What closes files although the records do not ask for it."""
+
+CutReason = Literal[
+    "flush.size",
+    "flush.bytes",
+    "rotate.interval.ms",
+    "partition.change",
+    "schema.change",
+    "partitioner.max.open.files",
+    "rotate.schedule.interval.ms",
+    "max.latency.ms",
+    "flush",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,13 +44,15 @@ class TopicPartition:
 class PlannedRange:
     """Offsets `[start, end)` of a topic-partition that one cycle reads.
 
-    `forced`: what is still open at `end` is closed there; otherwise it is dropped and read again later.
+    `closing`: why what is still open at `end` is closed there; where it is None, that is dropped and read again later.
+    `arrivals`: when its records were first seen in Kafka (see `penstock.arrivals`), where that matters.
     """
 
     tp: TopicPartition
     start: int
     end: int
-    forced: bool = False
+    closing: Closing | None = None
+    arrivals: tuple[tuple[int, int], ...] = ()
 
     @property
     def offsets(self) -> int:
@@ -117,6 +132,7 @@ class CommittedObject:
     """One data object as a commit names it. `start` and `end` are its first record's offset and its last one's plus 1.
 
     `size`: bytes as stored. `crc32c`: of the stored bytes, 8 hex digits. `schema`: the schema's fingerprint, or "".
+    `view`: what of the records it holds.
     """
 
     key: str
@@ -131,6 +147,7 @@ class CommittedObject:
     min_timestamp: int
     max_timestamp: int
     reason: CutReason
+    view: Literal["value", "keys", "headers", "errors"] = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +178,39 @@ class Receipt:
     """What the job reports for one planned range.
 
     `looked_to`: offsets below it were read. `open_records`: records between the commit's position and `looked_to`
-    that are in no object yet; `open_timestamp`: the first one's time.
+    that are in no object yet; `base_ms`: the first one's extracted time, where times count. `rejected`: a
+    sentence for each of the first records that were left out because they cannot be written.
     """
 
     commit: Commit
     looked_to: int
     open_records: int = 0
-    open_timestamp: int | None = None
+    base_ms: int | None = None
     fault: Fault | None = None
+    rejected: tuple[str, ...] = ()
+
+
+Stage = Literal["VALUE_CONVERTER", "KEY_CONVERTER", "TASK_PUT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a record is refused. `stage`: where, in Kafka Connect's words; `null`: a null value that is left out."""
+
+    stage: Stage
+    text: str
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record that is not written, as Kafka has it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    reason: Reason
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
+import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 _NOT_FOUND = 404
 _REFUSED = (401, 403)
 _SERVER_ERROR = 500
+_NO_REGISTRY = -1  # the client's word for an answer that is not the registry's
 _TIMEOUT_SECONDS = 10
 _NO_SCHEMA = 2**31 - 1
 _PASSED_ON = {
@@ -39,12 +43,15 @@ class Registered:
 
 @dataclass(slots=True)
 class Registry:
-    """A registry at `url`; `login` is `user:password` or empty and never shown."""
+    """A registry at `url`, which may be several with commas: the next one is asked where one does not answer.
+
+    `login`: `user:password` or empty; `token`: sent in its place. Neither is ever shown.
+    """
 
     url: str
     login: str = field(default="", repr=False)
     tls: Mapping[str, str] = field(default_factory=dict)
-    _client: SchemaRegistryClient | None = None
+    token: str = field(default="", repr=False)
     _known: dict[tuple[int, str], Registered | None] = field(default_factory=dict)
 
     @classmethod
@@ -59,7 +66,8 @@ class Registry:
         if source == "USER_INFO":
             login = options.get("basic.auth.user.info") or options.get("schema.registry.basic.auth.user.info", "")
         tls = {theirs: options[ours] for ours, theirs in _PASSED_ON.items() if options.get(ours)}
-        return cls(url, login, tls)
+        static = options.get("bearer.auth.credentials.source", "").upper() == "STATIC_TOKEN"
+        return cls(url, login, tls, options.get("bearer.auth.token", "") if static else "")
 
     def schema(self, schema_id: int, subject: str) -> Registered | None:
         """The schema with its version in `subject`; None where the registry has no such id.
@@ -84,11 +92,14 @@ class Registry:
         try:
             return self._ask(schema_id, subject)
         except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
+            if (error.error_code or 0) // 100 == _NOT_FOUND:
                 return None
-            raise self._unavailable(error, transient=error.http_status_code not in _REFUSED) from error
+            raise self._answered(error) from None
         except (httpx.HTTPError, OSError) as error:
-            raise self._unavailable(error, transient=True) from error
+            raise self._silent(error) from None
+        except ValueError:
+            msg = f"what answers at {self._shown} is no Schema Registry; correct schema.registry.url"
+            raise RegistryUnavailable(msg, transient=False) from None
 
     def _ask(self, schema_id: int, subject: str) -> Registered:
         client = self._connected()
@@ -110,17 +121,64 @@ class Registry:
             named[reference.name] = json.loads(str(found.schema_str))
 
     def _connected(self) -> SchemaRegistryClient:
-        if self._client is None:
-            config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}
-            if self.login:
-                config["basic.auth.user.info"] = self.login
-            self._client = SchemaRegistryClient(config)
-        return self._client
+        config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}
+        if self.login:
+            config["basic.auth.user.info"] = self.login
+        if self.token:
+            config |= {"bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": self.token}
+            config["bearer.auth.logical.cluster"] = ""  # Confluent's own header; other registries pass over it
+        try:
+            return _client(tuple(config.items()))
+        except (OSError, ValueError) as error:
+            named = ", ".join(f"{ours} `{self.tls[name]}`" for ours, name in _PASSED_ON.items() if name in self.tls)
+            msg = f"the certificates for the Schema Registry cannot be used ({_words(error)}); correct {named}"
+            raise RegistryUnavailable(msg, transient=False) from None
 
-    def _unavailable(self, error: Exception, *, transient: bool) -> RegistryUnavailable:
-        url = ",".join(part.rpartition("@")[2] for part in self.url.split(","))
-        advice = "check that it runs" if transient else "check basic.auth.user.info"
-        reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else str(error)
+    @property
+    def _shown(self) -> str:
+        """The address without a login."""
+        return ",".join(part.rpartition("@")[2] for part in self.url.split(","))
+
+    def _answered(self, error: SchemaRegistryError) -> RegistryUnavailable:
+        """It answers, but not what it was asked for."""
+        status = error.http_status_code
+        if status in _REFUSED:
+            given = "bearer.auth.token" if self.token else "basic.auth.user.info"
+            msg = f"the Schema Registry at {self._shown} refuses this client (HTTP {status}); check {given}"
+            return RegistryUnavailable(msg, transient=False)
+        if error.error_code in (None, _NO_REGISTRY, _NOT_FOUND):
+            msg = f"what answers at {self._shown} is no Schema Registry (HTTP {status}); correct schema.registry.url"
+            return RegistryUnavailable(msg, transient=(status or 0) >= _SERVER_ERROR)
+        reason = f"{error.error_message}, HTTP {status}"
+        msg = f"the Schema Registry at {self._shown} does not answer ({reason}); check that it runs"
+        return RegistryUnavailable(msg)
+
+    def _silent(self, error: Exception) -> RegistryUnavailable:
+        """No answer came."""
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ssl.SSLError):
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            msg = (
+                f"the certificate of the Schema Registry at {self._shown} is not accepted ({cause.verify_message}); "
+                "put its authority's certificate (PEM) into schema.registry.ssl.ca.location"
+            )
+            return RegistryUnavailable(msg, transient=False)
+        reason = _words(error if cause is None else cause)
         return RegistryUnavailable(
-            f"the Schema Registry at {url} does not answer ({reason}); {advice}", transient=transient
+            f"the Schema Registry at {self._shown} does not answer ({reason}); check that it runs"
         )
+
+
+def _words(error: BaseException) -> str:
+    """What the operating system or OpenSSL says, without their codes."""
+    if isinstance(error, ssl.SSLError):
+        return str(error.reason or error).replace("_", " ").lower()
+    said = (isinstance(error, OSError) and error.strerror) or re.sub(r"^\[Errno -?\d+\] ", "", str(error))
+    return " ".join(said.split()) or type(error).__name__
+
+
+@functools.lru_cache(maxsize=64)
+def _client(config: tuple[tuple[str, Any], ...]) -> SchemaRegistryClient:
+    """One client with its connections for all converters of a process that ask the same registry."""
+    return SchemaRegistryClient(dict(config))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from penstock.errors import KafkaUnavailable
 from penstock.kafka.cluster import Cluster
 from penstock.pipeline import read_head
 
@@ -12,28 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from penstock.config import SinkConfig
-    from penstock.engine import Cycle
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import Fault, TopicPartition
     from penstock.running import Running
-
-
-@dataclass(frozen=True, slots=True)
-class CycleSummary:
-    """What a cycle, or several, committed."""
-
-    records: int = 0
-    objects: int = 0
-    bytes: int = 0
-
-    def plus(self, cycle: Cycle) -> CycleSummary:
-        """With another cycle added."""
-        objects = [o for commit in cycle.commits for o in commit.objects]
-        return CycleSummary(
-            self.records + sum(o.records for o in objects),
-            self.objects + len(objects),
-            self.bytes + sum(o.size for o in objects),
-        )
+    from penstock.summary import CycleSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +63,18 @@ def run_summary(running: Running, committed: CycleSummary) -> RunSummary:
     return RunSummary(committed, tuple(still_open), faults)
 
 
-def running_status(name: str, running: Running) -> SinkStatus:
-    """The status of a connector that runs in this process."""
-    head = running.engine.log.head
-    objects = {**head.last_objects, **running.last_objects}
-    partitions = _partitions(head.positions, running.ends(), objects, running.engine.faults)
-    return SinkStatus(name, "RUNNING", partitions)
+def running_status(name: str, running: Running, settings: KafkaSettings) -> SinkStatus:
+    """The status of a connector that runs in another thread of this process; asks Kafka on a connection of its own.
+
+    While Kafka is away, the log ends are those that the connector saw last.
+    """
+    head, newer, faults = running.engine.log.head, dict(running.last_objects), dict(running.engine.faults)
+    try:
+        with Cluster(settings) as kafka:
+            ends: Mapping[TopicPartition, int] = kafka.log_ends(sorted(head.positions))
+    except KafkaUnavailable:
+        ends = running.seen_ends
+    return SinkStatus(name, "RUNNING", _partitions(head.positions, ends, {**head.last_objects, **newer}, faults))
 
 
 def stored_status(config: SinkConfig, settings: KafkaSettings) -> SinkStatus:

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from penstock.arrivals import observe
 from penstock.discovery import Subscription, beginnings, check_deleted, check_topics, deleted, made_anew
 from penstock.engine import Engine
 from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
+from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
-from penstock.pipeline import check_registry, content_cuts, open_log, open_store, state_url, sweep
-from penstock.planner import Rules
+from penstock.pipeline import check_registry, open_log, open_store, planner_rules, scheduled, state_url, sweep
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from penstock.config import SinkConfig
     from penstock.engine import Cycle, Job
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
+    from penstock.summary import FlushRequest
 
 _log = logging.getLogger("penstock.sink")
 _DISCOVERY_SECONDS = 5.0
@@ -43,9 +46,20 @@ _PATIENT = Retrying(
 )
 
 
+def _quiet(_: str) -> None:
+    """Where nobody watches."""
+
+
+def _clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 @dataclass(slots=True)
 class Running:
-    """One connector's engine with its connections. Use it as a context manager; not from two threads at once."""
+    """One connector's engine with its connections. Use it as a context manager, in one thread.
+
+    `seen_ends`: the log ends at the last look; replaced, never changed, because other threads read it.
+    """
 
     config: SinkConfig
     engine: Engine
@@ -54,6 +68,7 @@ class Running:
     policy: Policy
     last_objects: dict[TopicPartition, str] = field(default_factory=dict)
     seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    flushes: deque[FlushRequest] = field(default_factory=deque)
     _resources: ExitStack = field(default_factory=ExitStack)
     _discovered: float | None = None
 
@@ -69,14 +84,18 @@ class Running:
             subscription = Subscription(config.topics or (), config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
             check_registry(config)
+            if config.errors.topic:
+                ensure_topic(settings, config.errors.topic, config.errors.topic_replication)
             store = open_store(config)
             log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
-            rules = Rules(config.flush_size, content_cuts(config), max_offsets=config.cycle_max_records)
-            engine = Engine(config, rules, group, log, kafka, job, lambda: time.time_ns() // 1_000_000)
+            engine = Engine(
+                config, planner_rules(config), group, log, kafka, job, _clock_ms, scheduled=scheduled(config)
+            )
             running = cls(config, engine, kafka, subscription, policy)
             running.discover()
+            running.date_arrivals()
             sweep(config, store, sorted({tp.topic for tp in log.head.positions}))
             running._resources = resources.pop_all()
             return running
@@ -100,6 +119,19 @@ class Running:
             self.check_starts()
         self._discovered = now
 
+    def date_arrivals(self) -> None:
+        """With a latency target, what lies in Kafka already did not arrive only now: go by its timestamps."""
+        latency = self.config.rotation.max_latency_ms
+        positions = self.engine.log.head.positions
+        if latency <= 0 or not positions:
+            return
+        overdue = _clock_ms() - latency
+        ends = self.ends()
+        younger = self.kafka.offsets_for_times(dict.fromkeys(ends, overdue))
+        for tp, end in ends.items():
+            first = younger.get(tp)
+            self.engine.arrivals[tp] = observe((), positions[tp], end if first is None else first, overdue)
+
     def ends(self) -> dict[TopicPartition, int]:
         """Kafka's log end of every topic-partition of this connector.
 
@@ -113,11 +145,17 @@ class Running:
         except PartitionsUnavailable as error:
             _log.warning("partitions.unavailable reason=%s", error)
             ends = dict(error.answered)
+        self.seen_ends = {**self.seen_ends, **ends}
         for tp, end in ends.items():
             position = self.engine.log.head.positions[tp]
             if end < position:
                 self.engine.stop(tp, made_anew(tp, position, end))
         return ends
+
+    def lag(self, ends: Mapping[TopicPartition, int] | None = None) -> int:
+        """Offsets between the positions and `ends`, or the ends that were seen last."""
+        positions = self.engine.log.head.positions
+        return sum(max(end - positions.get(tp, end), 0) for tp, end in (ends or self.seen_ends).items())
 
     def check_starts(self) -> None:
         """Notice records that Kafka deleted before they were written, and do as `on.data.loss` says."""
@@ -139,11 +177,19 @@ class Running:
             self.engine.stop(tp, deleted(tp, positions[tp], start))
 
     def cycle(
-        self, ends: Mapping[TopicPartition, int], *, thorough: bool = False, forced: bool = False
+        self,
+        ends: Mapping[TopicPartition, int],
+        *,
+        thorough: bool = False,
+        forced: bool = False,
+        say: Callable[[str], None] = _quiet,
     ) -> Cycle | None:
-        """One cycle of the engine, then the mirror for lag tools, whose failure is only told."""
+        """One cycle of the engine, then the mirror for lag tools, whose failure is only told.
+
+        `say`: told what is being done.
+        """
         self.seen_ends = ends
-        cycle = self.engine.cycle(ends, thorough=thorough, forced=forced)
+        cycle = self.engine.cycle(ends, thorough=thorough, forced=forced, say=say)
         if cycle is None:
             return None
         for commit in cycle.commits:

@@ -12,16 +12,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock import crashpoints
+from penstock.errors import PenstockError
 from penstock.job import SparkJob
 from penstock.loading import load
-from penstock.loop import keep_running
+from penstock.loop import keep_running, silent
 from penstock.pipeline import check
-from penstock.report import CycleSummary, RunSummary, SinkStatus, run_summary, running_status, stored_status
+from penstock.report import RunSummary, SinkStatus, run_summary, running_status, stored_status
 from penstock.running import Running
 from penstock.spark import session
+from penstock.summary import Activity, CycleSummary, FlushRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
     from penstock.loading import Source
+
+_LOOK_SECONDS = 0.5
 
 
 class Sink:
@@ -65,13 +69,28 @@ class Sink:
         """The connector's name."""
         return self.config.name
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a thread of this process runs it, with its state log taken over."""
+        return self._running is not None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the configuration, but harmless."""
+        return self.config.warnings
+
     def run(
-        self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
+        self,
+        spark: SparkSession | None = None,
+        *,
+        until_done: bool = False,
+        stop: threading.Event | None = None,
+        tell: Callable[[Activity], None] = silent,
     ) -> RunSummary:
         """Move records until `stop` is set, or, with `until_done`, until all that can be closed now is committed.
 
         What is away for a while (broker, store, registry) is waited for, with a line in the log. A topic-partition
-        that cannot go on is left where it stands and reported; the others go on.
+        that cannot go on is left where it stands and reported; the others go on. `tell` hears what is being done.
 
         Raises:
             TakenOverError: a newer instance of this connector runs.
@@ -79,7 +98,7 @@ class Sink:
         """
         stop = stop or threading.Event()
         with self._open(spark) as running, self._shown(running):
-            return run_summary(running, keep_running(running, stop, until_done=until_done))
+            return run_summary(running, keep_running(running, stop, until_done=until_done, tell=tell))
 
     def run_once(self, spark: SparkSession | None = None) -> CycleSummary:
         """One cycle: what an earlier run left unfinished, or else what is worth writing now."""
@@ -88,7 +107,21 @@ class Sink:
             return CycleSummary() if cycle is None else CycleSummary().plus(cycle)
 
     def flush(self, spark: SparkSession | None = None) -> CycleSummary:
-        """Close and commit everything that is in Kafka now, full or not."""
+        """Close and commit everything that is in Kafka now, full or not.
+
+        While the connector runs in another thread, that one does it.
+        """
+        running = self._running
+        if running is not None:
+            request = FlushRequest()
+            running.flushes.append(request)
+            while not request.done.wait(_LOOK_SECONDS) and self._running is running:
+                pass
+            if not request.done.is_set():  # it came too late for the run to see it
+                request.error = self._ended()
+            if request.error is not None:
+                raise request.error
+            return request.committed
         with self._open(spark) as running:
             goal, done = running.ends(), CycleSummary()
             while (cycle := running.cycle(goal, forced=True)) is not None:
@@ -96,10 +129,10 @@ class Sink:
             return done
 
     def status(self) -> SinkStatus:
-        """Positions, lag and errors; asks Kafka for the log ends, and S3 when this object does not run itself."""
+        """Positions, lag and errors, from any thread; asks Kafka, and S3 when this object does not run itself."""
         running = self._running
         if running is not None:
-            return running_status(self.name, running)
+            return running_status(self.name, running, self.kafka)
         return stored_status(self.config, self.kafka)
 
     def _open(self, spark: SparkSession | None) -> Running:
@@ -115,3 +148,9 @@ class Sink:
             yield
         finally:
             self._running = None
+            for request in running.flushes:
+                request.error = self._ended()
+                request.done.set()
+
+    def _ended(self) -> PenstockError:
+        return PenstockError(f"connector `{self.name}` ended before everything open was closed")

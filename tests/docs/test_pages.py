@@ -2,20 +2,24 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from penstock.cli import reference as cli_reference
 from penstock.cli.main import cli
 from penstock.config import reference
 from penstock.config.accepted import ACCEPTED, CONVERTER_OPTIONS, is_accepted
-from penstock.config.declare import every
+from penstock.config.declare import declarations
 from penstock.config.options import OPTIONS
 from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
 from penstock.converters import KINDS
 from penstock.crashpoints import POINTS
 from penstock.formats import FORMATS, FormatOptions
+from penstock.model import Records, Slices, TopicPartition
+from penstock.partitioners.joda import LETTERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -72,7 +76,7 @@ def test_what_is_accepted_without_effect_is_in_the_compatibility_page():
 
 
 def test_a_property_is_declared_in_one_place_only():
-    names = [each.name for each in (*every(SinkConfig), *PENDING)]
+    names = [each.name for each in (*declarations(SinkConfig).values(), *PENDING)]
     assert len(names) == len(set(names))
     assert [name for name in names if is_accepted(name)] == []
     options = [each.name for group in OPTIONS.values() for each in group]
@@ -81,7 +85,7 @@ def test_a_property_is_declared_in_one_place_only():
 
 
 def test_every_property_of_the_connector_is_declared_or_accepted():
-    declared = {name for each in (*every(SinkConfig), *PENDING) for name in (each.name, *each.aliases)}
+    declared = {name for each in (*declarations(SinkConfig).values(), *PENDING) for name in (each.name, *each.aliases)}
     assert [name for name in CONNECTOR.split() if name not in declared and not is_accepted(name)] == []
 
 
@@ -120,3 +124,19 @@ def test_the_delivery_page_names_every_crash_point_and_tests_that_exist():
         assert f"def {name}(" in sources
     for file in re.findall(r"`(tests/[\w/.]+)`", text):
         assert (ROOT / file).exists()
+
+
+def test_the_partitioner_of_the_layouts_page_works_as_it_stands():
+    (program,) = re.findall(r"```python\n(.*?)```", page("layouts.md"), re.DOTALL)
+    names: dict = {}
+    exec(program, names)  # noqa: S102 - the page's own example
+    values = Slices(np.frombuffer(b"aaabbbbbb", dtype=np.uint8), np.array([0, 3, 9]))
+    records = Records(TopicPartition("t", 0), np.array([0, 1]), np.array([0, 0]), values, 2)
+    labels = names["BySize"]({"partitioner.option.limit": "3"}).encode(SimpleNamespace(records=records))
+    assert [labels.names[code] for code in labels.codes] == ["size=small", "size=large"]
+
+
+def test_the_letters_of_the_time_page_are_those_of_the_code():
+    table = page("time.md").partition("## Zones")[0]
+    cells = re.findall(r"\| ((?:`\w`(?:, )?)+) \|", table)
+    assert {letter for cell in cells for letter in re.findall(r"`(\w)`", cell)} == set(LETTERS)

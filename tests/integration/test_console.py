@@ -96,7 +96,7 @@ def test_connectors_run_in_the_background_and_over_a_restart_of_the_stack(tmp_pa
         penstock("unload", "text", *where)
         assert "no connector `text`" in penstock("status", "text", *where, code=1).stderr
         said = penstock("load", "bad", "-d", str(_bad(tmp_path)), *where, code=1).stderr
-        assert "flush.size must be an integer >= 1" in said
+        assert "flush.size must be an integer, got `x`" in said
     finally:
         dev_stack.destroy(directory, lambda _: None)
 
@@ -132,7 +132,7 @@ def test_validate_names_every_mistake_without_the_network(tmp_path):
     assert penstock("validate", str(good), "--dir", str(tmp_path / "none")).stdout == "ok\n"
     said = penstock("validate", str(_bad(tmp_path)), "--dir", str(tmp_path / "none"), code=1).stderr
     assert "name must be set" in said
-    assert "flush.size must be an integer >= 1, got `x`" in said
+    assert "flush.size must be an integer, got `x`" in said
 
 
 def test_cat_of_a_damaged_or_missing_object_is_one_sentence(s3, bucket, stack, tmp_path):

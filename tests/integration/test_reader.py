@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import threading
 import uuid
 
 import pytest
@@ -247,6 +248,33 @@ def test_the_wire_prefix_is_stripped_and_separators_appended(servers, make_topic
     assert records.schema_ids.tolist() == [7, -2, -1, -1, 8]
     assert [records.values[row] for row in (0, 1, 4)] == [b"abc;", None, b";"]
     assert records.keys is None
+
+
+def test_a_broker_collects_fetch_min_bytes_before_it_answers(servers, make_topic):
+    topic = make_topic()
+    produce(servers, topic, [{"value": b"x" * 300} for _ in range(10)])
+    settings = KafkaSettings.parse(
+        {"bootstrap.servers": servers, "fetch.min.bytes": "5000", "fetch.max.wait.ms": "29000"}
+    )
+    options = ReaderOptions(
+        settings.aiokafka_kwargs,
+        fetch_min_bytes=settings.fetch_min_bytes,
+        fetch_max_wait_ms=settings.fetch_max_wait_ms,
+    )
+    timer = threading.Timer(0.5, produce, (servers, topic, [{"value": b"x" * 300} for _ in range(10)]))
+    timer.start()
+    first = next(reading := read([PlannedRange(TopicPartition(topic, 0), 0, 20)], options, Gather()))
+    timer.join()
+    reading.close()
+    assert first.next_offset > 10
+
+
+def test_a_broker_answers_after_fetch_max_wait_ms_whatever_it_has(servers, make_topic):
+    topic = make_topic()
+    produce(servers, topic, [{"value": b"x" * 300} for _ in range(10)])
+    planned = [PlannedRange(TopicPartition(topic, 0), 0, 10)]
+    found, _, _ = ours(servers, planned, fetch_min_bytes=1 << 30, fetch_max_wait_ms=100)
+    assert len(found) == 10
 
 
 def test_closing_early_leaves_nothing_open(servers, make_topic):

@@ -313,10 +313,10 @@ def test_a_bad_record_stops_its_partition_at_the_record_and_no_other(
 
 
 WRONG = [
-    ({"flush_size": "ten"}, "flush.size must be an integer >= 1, got `ten`"),
+    ({"flush_size": "ten"}, "flush.size must be an integer, got `ten`"),
     ({"flush_sizes": "1"}, "unknown property `flush.sizes`; did you mean `flush.size`?"),
     ({"format_class": "bytes"}, "value.converter `avro` cannot be written with format.class `bytes`"),
-    ({"rotate_interval_ms": "1000"}, "not supported yet: rotate.interval.ms=`1000`"),
+    ({"s3_compression_type": "gzip"}, "not supported yet: s3.compression.type=`gzip`"),
     ({"s3_bucket_name": "no-such-bucket-here"}, "create the bucket, or correct s3.bucket.name"),
     ({"aws_secret_access_key": "wrong-secret"}, "correct aws.secret.access.key"),
     ({"store_url": "http://127.0.0.1:9"}, "the store does not answer"),

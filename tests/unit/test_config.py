@@ -46,7 +46,7 @@ def problems(text, worker=None):
 def test_the_seeds_quickstart_file_means_what_it_says():
     loaded = load_sink(read(ROOT / "etc" / "quickstart-s3.properties"), None, EMBEDDED)
     assert (loaded.name, loaded.topics, loaded.flush_size, loaded.tasks_max) == ("s3-sink", ("s3_topic",), 3, 1)
-    assert (loaded.format_class, loaded.partitioner_class, loaded.value_converter) == ("avro", "default", "avro")
+    assert (loaded.format_class, loaded.partitioning.partitioner, loaded.value_converter) == ("avro", "default", "avro")
     assert (loaded.bucket, loaded.region) == ("confluent-kafka-connect-s3-testing", "us-west-2")
     assert (loaded.store_url, loaded.access_key_id) == ("http://127.0.0.1:2", "key")
     assert loaded.secret_access_key.reveal() == "hidden-secret"
@@ -68,13 +68,14 @@ value.converter=avro
     found = problems(text, parse("bootstrap.servers=x:1", "w"))
     assert found == [
         "s3.properties:3: one of topics and topics.regex must be set, not both",
-        "s3.properties:4: flush.size must be an integer >= 1, got `ten`",
+        "s3.properties:4: flush.size must be an integer, got `ten`",
         f"s3.properties:5: s3.bucket.name {BARE}, got `s3://b`",
         "s3.properties:6: unknown property `format.clas`; did you mean `format.class`?",
-        "s3.properties:8: not supported yet: partitioner.class=`HourlyPartitioner`; so far it can be `default`",
         "s3.properties:9: s3.compression.type must be none, gzip or zstd, got `lzo`",
         "s3.properties: format.class must be set: The file format.",
         f"s3.properties: value.converter.schema.registry.url must be set: {ADDRESS}",
+        "s3.properties: partitioner.class `hourly` needs locale; set it, for example locale=en-US",
+        "s3.properties: partitioner.class `hourly` needs timezone; set it, for example timezone=UTC",
     ]
 
 
@@ -82,11 +83,11 @@ value.converter=avro
     ("changes", "words"),
     [
         ({"topics": None}, "neither is"),
-        ({"flush_size": "0"}, "flush.size must be an integer >= 1, got `0`"),
+        ({"flush_size": "3.5"}, "flush.size must be an integer, got `3.5`"),
         ({"aws_access_key_id": "x"}, "go together"),
         ({"transforms": "a"}, "not supported yet: transforms"),
         ({"value_converter": "json"}, "value.converter.schemas.enable=false"),
-        ({"schema_compatibility": "BACKWARD"}, "not supported yet: schema.compatibility"),
+        ({"schema_compatibility": "FULL_TRANSITIVE"}, "schema.compatibility must be NONE, BACKWARD"),
         ({"s3_part_size": "1"}, "s3.part.size must be an integer >= 5242880"),
         ({"name": "a/b"}, "name must be"),
         ({"on_data_loss": "maybe"}, "on.data.loss must be fail or skip"),

@@ -138,6 +138,10 @@ MISTAKES = {
         SERVERS | {"fetch.max.bytes": "1"},
         "fetch.max.bytes must be a whole number from 1024 to 2147483647, got `1`",
     ),
+    "a wait that no answer survives": (
+        SERVERS | {"fetch.max.wait.ms": "30000"},
+        "fetch.max.wait.ms must be less than request.timeout.ms (`30000`), got `30000`",
+    ),
     "not a word of the list": (
         SERVERS | {"auto.offset.reset": "newest"},
         "auto.offset.reset must be earliest, latest or none, got `newest`",
@@ -379,3 +383,8 @@ def test_aiokafka_is_told_all_that_it_can_honour() -> None:
     }
     assert {name: kwargs.get(name) for name in wanted} == wanted
     assert kwargs["ssl_context"].get_ca_certs()  # type: ignore[attr-defined] - those of the system
+
+
+def test_a_short_request_timeout_leaves_room_for_the_broker_s_wait() -> None:
+    assert KafkaSettings.parse(SERVERS | {"request.timeout.ms": "300"}).fetch_max_wait_ms == 150
+    assert KafkaSettings.parse(SERVERS | {"request.timeout.ms": "5000"}).fetch_max_wait_ms == 500

@@ -32,6 +32,11 @@ class Running:
     class config:  # noqa: N801
         cycle_interval_ms = 1000
 
+        class rotation:  # noqa: N801
+            flush_on_stop = False
+
+    flushes = ()
+
     class engine:  # noqa: N801
         @staticmethod
         def retry_faults():
@@ -45,6 +50,9 @@ class Running:
 
     def ends(self):
         return {TP: 3}
+
+    def lag(self, _ends=None):
+        return 0
 
     def cycle(self, _ends, **_options):
         outcome = self.outcomes.pop(0)
@@ -88,3 +96,16 @@ def test_a_job_that_fails_again_and_again_ends_the_run():
         Running(*[JobFailed("it broke")] * 4, WROTE, *[JobFailed("it")] * 4, None), Stop(), until_done=True
     )
     assert done.objects == 1
+
+
+def test_it_tells_what_it_is_doing_what_it_committed_and_what_is_to_go():
+    told = []
+    running = Running(WROTE, KafkaUnavailable("the broker is away"), None)
+    keep_running(running, Stop(), until_done=True, tell=told.append)
+    assert [(each.doing, each.committed.records) for each in told] == [
+        ("looking for new records", 0),
+        ("looking for new records", 3),
+        ("waiting: the broker is away", 3),
+        ("looking for new records", 3),
+    ]
+    assert {each.lag for each in told} == {0}

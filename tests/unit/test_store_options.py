@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from penstock import pipeline
+from penstock import stores
 from penstock.errors import ConfigError, StoreUnavailable
 from penstock.store import faults
 from penstock.store.base import Create, NotFoundError, Part, Upload
@@ -119,7 +119,7 @@ def test_no_secret_is_in_any_repr():
         f"s3.proxy.password=planted2\naws.access.key.id=k\naws.secret.access.key=planted3\n"
         f"{PROVIDER}.class=mine:Provider\n{PROVIDER}.token=planted4\n"
     )
-    options = pipeline._store_options(config)
+    options = stores.of_sink(config)
     assert options.proxy == "https://me:planted2@proxy"
     assert options.sending.customer_key == bytes(range(32))
     assert options.provider_options == (("token", "planted4"),)

@@ -1,4 +1,4 @@
-"""`penstock load | unload | status | log`: connectors in the background, hosted by the stack's worker."""
+"""`penstock load | unload | flush | status | log`: connectors in the background, hosted by the stack's worker."""
 
 from __future__ import annotations
 
@@ -48,6 +48,17 @@ def unload(name: str, directory: Path) -> None:
     click.echo(f"{name} is unloaded", err=True)
 
 
+@command("flush", example="penstock flush s3-sink")
+@click.argument("name")
+@dir_option
+def flush(name: str, directory: Path) -> None:
+    """Close and commit what a connector in the background has open, full or not."""
+    done = _ask(directory, "POST", f"/connectors/{name}/flush", patient=True)
+    click.echo(
+        f"{name}: {done['records']} records in {done['objects']} objects ({done['bytes']} bytes) committed", err=True
+    )
+
+
 @command("status", example="penstock status\npenstock status s3-sink --output json")
 @click.argument("name", required=False)
 @output_option
@@ -92,8 +103,8 @@ def log(name: str, follow: bool, lines: int, directory: Path) -> None:
             click.echo(text, nl=False) if text else time.sleep(0.2)
 
 
-def _ask(directory: Path, verb: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-    """One request to the worker. Raises PenstockError with its sentence."""
+def _ask(directory: Path, verb: str, path: str, body: object = None, *, patient: bool = False) -> Any:  # noqa: ANN401 - JSON
+    """One request to the worker; `patient`: however long it takes. Raises PenstockError with its sentence."""
     import requests
 
     from penstock.dev import stack
@@ -103,7 +114,7 @@ def _ask(directory: Path, verb: str, path: str, body: object = None) -> Any:  # 
         msg = "no worker runs here; start it with `penstock start`"
         raise PenstockError(msg)
     try:
-        answer = requests.request(verb, f"{url}{path}", json=body, timeout=_TIMEOUT_SECONDS)
+        answer = requests.request(verb, f"{url}{path}", json=body, timeout=None if patient else _TIMEOUT_SECONDS)
     except requests.RequestException as error:
         msg = f"the worker at {url} does not answer ({type(error).__name__}); see `penstock log worker`"
         raise PenstockError(msg) from error

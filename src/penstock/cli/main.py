@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from penstock.cli.connectors import load, log, status, unload
+from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
@@ -28,7 +28,7 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, log, produce, consume, ls, cat):
+for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat):
     cli.add_command(each)
 
 

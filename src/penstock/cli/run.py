@@ -6,6 +6,7 @@ import contextvars
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
+    from penstock.cli.progress import Progress
     from penstock.config.properties import Properties
     from penstock.report import RunSummary
     from penstock.sink import Sink
 
+_SHOW_CURSOR = "\x1b[?25h"  # the progress line hides it
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -41,6 +44,7 @@ def run(files: tuple[Path, ...], until_done: bool, master: str | None, directory
     A file with bootstrap.servers and no connector.class is the worker's. Without one, the embedded stack is used. Stops
     after the running cycle on Ctrl-C or SIGTERM, at once on a second one; either way nothing is lost.
     """
+    from penstock.cli.progress import Progress
     from penstock.sink import Sink
 
     worker, connectors = _sort(files)
@@ -49,8 +53,10 @@ def run(files: tuple[Path, ...], until_done: bool, master: str | None, directory
     _configure_logging()
     stop = threading.Event()
     _stop_on_signals(stop)
-    began = time.monotonic()
-    failures = [failure for sink, failure in _run_all(sinks, stop, until_done=until_done, began=began) if failure]
+    _warn(sinks)
+    with Progress() as progress:
+        outcomes = _run_all(sinks, stop, progress, until_done=until_done)
+    failures = [failure for sink, failure in outcomes if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.exit_code)
         raise worst
@@ -71,13 +77,15 @@ def validate(files: tuple[Path, ...], directory: Path) -> None:
         if stack.load_info(directory) is None:
             worker = of_mapping({"bootstrap.servers": "127.0.0.1:9092"}, "no worker file")
     problems: list[str] = []
+    sinks = []
     for each in connectors:
         try:
-            Sink.from_properties(each, worker, directory=directory)
+            sinks.append(Sink.from_properties(each, worker, directory=directory))
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
+    _warn(sinks)
     click.echo("ok")
 
 
@@ -121,6 +129,8 @@ def _configure_logging() -> None:
 def _stop_on_signals(stop: threading.Event) -> None:
     def ask(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
+            if sys.stderr.isatty():
+                click.echo(_SHOW_CURSOR, nl=False, err=True)
             os._exit(128 + number)
         stop.set()
         click.echo("stopping after the running cycle; once more to stop at once", err=True)
@@ -129,19 +139,26 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, ask)
 
 
+def _warn(sinks: Sequence[Sink]) -> None:
+    """Say what is odd about the configurations, once where several share it."""
+    for warning in dict.fromkeys(text for sink in sinks for text in sink.warnings):
+        click.echo(f"warning: {warning}", err=True)
+
+
 def _run_all(
-    sinks: Sequence[Sink], stop: threading.Event, *, until_done: bool, began: float
+    sinks: Sequence[Sink], stop: threading.Event, progress: Progress, *, until_done: bool
 ) -> list[tuple[Sink, PenstockError | None]]:
     """Each sink in a thread of its own, so that signals reach the main thread at once."""
     from penstock.worker.logs import CONNECTOR
 
     outcomes: list[tuple[Sink, PenstockError | None]] = []
+    began = time.monotonic()
 
     def go(sink: Sink) -> None:
         if len(sinks) > 1:
             CONNECTOR.set(sink.name)
         try:
-            summary = sink.run(until_done=until_done, stop=stop)
+            summary = sink.run(until_done=until_done, stop=stop, tell=progress.teller(sink.name))
         except PenstockError as error:
             outcomes.append((sink, error))
             return

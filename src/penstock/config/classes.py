@@ -28,6 +28,7 @@ PARTITIONERS = {
     "io.confluent.connect.storage.partitioner.TimeBasedPartitioner": "time",
     "io.confluent.connect.storage.partitioner.DailyPartitioner": "daily",
     "io.confluent.connect.storage.partitioner.HourlyPartitioner": "hourly",
+    "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner": "fieldandtime",
 }
 
 EXTRACTORS = {

@@ -6,8 +6,8 @@ state log records, and the reference in docs/configuration.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from penstock.config.kinds import Hidden, one_of
 from penstock.config.secret import HIDDEN
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.config.kinds import Kind
     from penstock.config.properties import Value
 
+T = TypeVar("T", bound=Any)
 Origin = Literal["Confluent", "Connect", "Kafka", "Spark", "Penstock"]
 _KEY, _GROUP = "property", "group"
 
@@ -82,26 +83,42 @@ def prop(name: str, kind: Kind, **options: Any) -> Any:  # noqa: ANN401 - stands
 
 
 def group(holder: type) -> Any:  # noqa: ANN401 - stands where a field's default does
-    """A dataclass field that holds a dataclass of further properties."""
-    return field(metadata={_GROUP: holder})
+    """A dataclass field that holds a dataclass of properties."""
+    return field(default_factory=holder, metadata={_GROUP: holder})
 
 
 def declarations(holder: type) -> dict[str, Property]:
-    """Field name -> declaration, for the fields of a dataclass that hold a property."""
-    return {each.name: each.metadata[_KEY] for each in fields(holder) if _KEY in each.metadata}
+    """Field name -> declaration, for the fields of a dataclass that hold a property; `group.field` within groups."""
+    found: dict[str, Property] = {}
+    for each in fields(holder):
+        if _KEY in each.metadata:
+            found[each.name] = each.metadata[_KEY]
+        elif _GROUP in each.metadata:
+            inner = declarations(each.metadata[_GROUP])
+            found |= {f"{each.name}.{name}": declared for name, declared in inner.items()}
+    return found
 
 
-def every(holder: type) -> tuple[Property, ...]:
-    """The declarations of a dataclass and of its groups, in their order."""
-    groups = (each.metadata[_GROUP] for each in fields(holder) if _GROUP in each.metadata)
-    return (*declarations(holder).values(), *(found for inner in groups for found in every(inner)))
+def arguments(holder: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a dataclass is made from: `values` by the names of `declarations`, put together to its groups."""
+    given = {name: value for name, value in values.items() if "." not in name}
+    for each in fields(holder):
+        if _GROUP in each.metadata:
+            kind, prefix = each.metadata[_GROUP], f"{each.name}."
+            inner = {name.removeprefix(prefix): v for name, v in values.items() if name.startswith(prefix)}
+            given[each.name] = kind(**arguments(kind, inner))
+    return given
 
 
-def values_of(holder: type, parsed: Mapping[str, Any]) -> dict[str, Any]:
-    """Field name -> value, groups filled. `parsed`: the values by property name."""
-    values = {name: parsed[each.name] for name, each in declarations(holder).items()}
-    groups = {each.name: each.metadata[_GROUP] for each in fields(holder) if _GROUP in each.metadata}
-    return {**values, **{name: inner(**values_of(inner, parsed)) for name, inner in groups.items()}}
+def replaced(holder: T, values: Mapping[str, Any]) -> T:
+    """A copy of a dataclass of properties with `values` by the names of `declarations`; all others stay."""
+    given = {name: value for name, value in values.items() if "." not in name}
+    for each in fields(holder):
+        if _GROUP in each.metadata:
+            prefix = f"{each.name}."
+            inner = {name.removeprefix(prefix): v for name, v in values.items() if name.startswith(prefix)}
+            given[each.name] = replaced(getattr(holder, each.name), inner)
+    return replace(holder, **given)
 
 
 def text_of(value: object) -> str:

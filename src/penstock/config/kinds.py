@@ -25,6 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _S3_URL = re.compile(r"s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[^/\x00-\x1f\x7f]+)*/?")
+_CUSTOM = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _SEPARATOR_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u.{0,4}|.|$)", re.DOTALL)
 _SEPARATOR_TEXT = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "\\": "\\"}
 
@@ -202,15 +203,18 @@ class Topics:
 class Named:
     """A Java class name or its short name. `names`: class name -> short name; the short name is the value.
 
-    The class name without its package does as well, as in Kafka Connect, and short names in any case.
+    The class name without its package does as well, as in Kafka Connect, and short names in any case. `custom`: so does
+    `module:Class`, a class of the user's own, which is its own value.
     """
 
     names: Mapping[str, str]
+    custom: bool = False
     label: str = "class"
 
     @property
     def rule(self) -> str:
-        return one_of(tuple(dict.fromkeys(self.names.values())))
+        words = tuple(dict.fromkeys(self.names.values()))
+        return one_of((*words, "`module:Class` of your own") if self.custom else words)
 
     def parse(self, text: str) -> str:
         given = text.strip()
@@ -219,7 +223,11 @@ class Named:
         for name, short in self.names.items():
             if given == name.rpartition(".")[2] or given.lower() == short:
                 return short
-        msg = f"must be {self.rule}, or the Java class name of one of them"
+        if self.custom and _CUSTOM.fullmatch(given):
+            return given
+        words = one_of(tuple(dict.fromkeys(self.names.values())))
+        own = ", or `module:Class` of your own in Python" if self.custom else ""
+        msg = f"must be {words}, or the Java class name of one of them{own}"
         raise ValueError(msg)
 
 

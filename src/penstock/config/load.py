@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import rules, store_rules
 from penstock.config.accepted import is_accepted
-from penstock.config.declare import declarations, every, values_of
+from penstock.config.classes import CONVERTERS
+from penstock.config.declare import arguments, declarations
+from penstock.config.kinds import Named
+from penstock.config.options import KEY_PREFIX as KEY_OPTION
 from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.pending import PENDING
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, check_dependence, read_value, unknown
-from penstock.config.sink import SinkConfig
+from penstock.config.sink import OWN_OPTIONS, SinkConfig
 from penstock.config.store import PROVIDER_OPTIONS
 from penstock.errors import ConfigError
 
@@ -24,11 +27,12 @@ if TYPE_CHECKING:
 _BROKERS = "bootstrap.servers"
 _OVERRIDE, _CONSUMER, _SPARK = "consumer.override.", "consumer.", "spark."
 _CONVERTER = "value.converter"
+_KEY_CONVERTER = "key.converter"
 _PROVIDER = "s3.credentials.provider.class"
 _CLIENT = (_BROKERS, "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
 _KEYS = ("aws.access.key.id", "aws.secret.access.key")
 _STACK = "the embedded stack"
-_DECLARED = (*every(SinkConfig), *PENDING)
+_DECLARED = (*declarations(SinkConfig).values(), *PENDING)
 _KNOWN = frozenset(name for each in _DECLARED for name in (each.name, *each.aliases)) | {"transforms", "predicates"}
 
 
@@ -56,20 +60,36 @@ def load_sink(
     for each in _DECLARED:
         check_dependence(each, parsed, given, findings)
     options = read_options(parsed[_CONVERTER], given, connector.file, findings) if parsed[_CONVERTER] else {}
+    key_options = _key_converter(parsed, given, connector.file, findings)
     rules.check(parsed, given, connector.file, findings)
     _check_names(given, findings, own_provider=":" in (parsed[_PROVIDER] or ""))
     _check_worker(worker, findings)
     if findings.problems:
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
+    texts |= {name: value.text for name, value in given.items() if name.startswith(OWN_OPTIONS)}
     return SinkConfig(
-        **values_of(SinkConfig, parsed),
+        **arguments(SinkConfig, {name: parsed[each.name] for name, each in declarations(SinkConfig).items()}),
         given=texts,
         converter_options=options,
+        key_converter_options=key_options,
         provider_options=store_rules.provider_options(parsed, given),
         spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},
         warnings=(*connector.warnings, *(worker.warnings if worker else ()), *findings.oddities(order)),
     )
+
+
+def _key_converter(parsed: dict[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
+    """Replace the key converter by its short name and read its options, where keys are stored at all."""
+    if not parsed["store.kafka.keys"]:
+        return {}
+    text = parsed[_KEY_CONVERTER] or "string"
+    try:
+        parsed[_KEY_CONVERTER] = Named(CONVERTERS).parse(text)
+    except ValueError as error:
+        findings.problem(_KEY_CONVERTER, f"{given[_KEY_CONVERTER].where}: {_KEY_CONVERTER} {error}, got `{text}`")
+        return {}
+    return read_options(parsed[_KEY_CONVERTER], given, file, findings, KEY_OPTION)
 
 
 def kafka_properties(
@@ -113,6 +133,8 @@ def _with_defaults(
         defaults = {name: value for name, value in worker.items() if name.startswith(_SPARK)}
         if _CONVERTER not in connector:
             defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(OPTION)}
+        if _KEY_CONVERTER not in connector:
+            defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(KEY_OPTION)}
     elif embedded is not None:
         names = ["s3.bucket.name", "s3.region"]
         if "store.url" not in connector:
@@ -129,7 +151,7 @@ def _check_names(given: Mapping[str, Value], findings: Findings, *, own_provider
     `own_provider`: whether what stands behind the prefix of credentials providers is for a class of the user's own.
     """
     check_option_names(given, findings)
-    passed_on = (OPTION, _OVERRIDE, _SPARK, *((PROVIDER_OPTIONS,) if own_provider else ()))
+    passed_on = (OPTION, KEY_OPTION, OWN_OPTIONS, _OVERRIDE, _SPARK, *((PROVIDER_OPTIONS,) if own_provider else ()))
     for name, value in given.items():
         if name in _KNOWN or name.startswith(passed_on) or is_accepted(name):
             continue
@@ -143,5 +165,9 @@ def _check_names(given: Mapping[str, Value], findings: Findings, *, own_provider
 def _check_worker(worker: Properties | None, findings: Findings) -> None:
     """Unknown names of a worker file; its Kafka settings are `KafkaSettings`' to check."""
     for name, value in (worker or {}).items():
-        if not (name == _CONVERTER or name.startswith((OPTION, _CONSUMER, _SPARK, *_CLIENT)) or is_accepted(name)):
+        if not (
+            name in (_CONVERTER, _KEY_CONVERTER)
+            or name.startswith((OPTION, KEY_OPTION, _CONSUMER, _SPARK, *_CLIENT))
+            or is_accepted(name)
+        ):
             findings.problem(name, unknown(name, value, (_CONVERTER, "key.converter", _BROKERS, "security.protocol")))

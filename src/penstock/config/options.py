@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from penstock.config.properties import Value
 
 PREFIX = "value.converter."
+KEY_PREFIX = "key.converter."
 REGISTRY = "schema.registry.url"
 _SOURCE = "basic.auth.credentials.source"
 _USER_INFO = "basic.auth.user.info"
+_TOKEN_SOURCE, _TOKEN = "bearer.auth.credentials.source", "bearer.auth.token"
 _OLD_USER_INFO = "schema.registry.basic.auth.user.info"
 
 _FILE = Matching(r"[^\x00-\x1f\x7f]+", "the path of a PEM file")
@@ -67,9 +69,12 @@ OPTIONS: Mapping[str, tuple[Property, ...]] = {
         *(Property(name=name, kind=Text(), supported=(None,), doc=doc) for name, doc in _JAVA_STORES.items()),
         *(Property(name=name, kind=Hidden(), supported=(None,), doc="Its password.") for name in _STORE_PASSWORDS),
         Property(
-            name="bearer.auth.credentials.source", kind=Text(), supported=(None,), doc="Where a token comes from."
+            name=_TOKEN_SOURCE,
+            kind=Choice(("STATIC_TOKEN", "OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM"), any_case=True),
+            supported=(None, "STATIC_TOKEN"),
+            doc="Where a token for the registry comes from.",
         ),
-        Property(name="bearer.auth.token", kind=Hidden(), supported=(None,), doc="A token for the registry."),
+        Property(name=_TOKEN, kind=Hidden(), doc="That token, sent in the place of user and password."),
         *(
             Property(name=name, kind=Bool(), default="false", supported=(False,), doc=doc)
             for name, doc in _NOT_YET_FALSE.items()
@@ -111,65 +116,82 @@ def check_option_names(given: Mapping[str, Value], findings: Findings) -> None:
             findings.problem(name, unknown(name, value, known))
 
 
-def read_options(kind: str, given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
+def read_options(
+    kind: str, given: Mapping[str, Value], file: str, findings: Findings, prefix: str = PREFIX
+) -> dict[str, str]:
     """The options given for a converter by their names without prefix; mistakes in them are noted.
 
     A login in the registry's address becomes `basic.auth.user.info`, so that the address may be shown.
     """
-    behind = {name.removeprefix(PREFIX): value.text.strip() for name, value in given.items() if name.startswith(PREFIX)}
+    behind = {name.removeprefix(prefix): value.text.strip() for name, value in given.items() if name.startswith(prefix)}
     for option in OPTIONS.get(kind, ()):
-        declared = _prefixed(option)
+        declared = _prefixed(option, prefix)
         value = read_value(declared, given, file, findings)
         if kind == "json" and value is True:  # only as the default: given, it is refused above
             findings.problem(
                 None,
                 f"{file}: not supported yet: JSON with schemas, which is Connect's default; "
-                f"set {declared.name}=false where the values have none",
+                f"set {declared.name}=false where the {prefix.partition('.')[0]}s have none",
             )
-    return _with_login(behind, given, findings) if kind == "avro" else behind
+    return _with_login(behind, given, findings, prefix) if kind == "avro" else behind
 
 
-def _prefixed(option: Property) -> Property:
+def _prefixed(option: Property, prefix: str) -> Property:
     return Property(
-        name=PREFIX + option.name,
+        name=prefix + option.name,
         kind=option.kind,
         doc=option.doc,
         default=option.default,
         required=option.required,
         supported=option.supported,
-        aliases=tuple(PREFIX + alias for alias in option.aliases),
+        aliases=tuple(prefix + alias for alias in option.aliases),
     )
 
 
-def _with_login(behind: dict[str, str], given: Mapping[str, Value], findings: Findings) -> dict[str, str]:
+def _with_login(behind: dict[str, str], given: Mapping[str, Value], findings: Findings, prefix: str) -> dict[str, str]:
     """Addresses and login of the registry, checked."""
     behind = dict(behind)
     source = behind.get(_SOURCE, "URL").upper()
-    place = next((PREFIX + name for name in (_USER_INFO, _OLD_USER_INFO) if behind.get(name)), None)
+    place = next((prefix + name for name in (_USER_INFO, _OLD_USER_INFO) if behind.get(name)), None)
     if source == "USER_INFO" and place is None:
-        where = given[PREFIX + _SOURCE].where
-        findings.problem(PREFIX + _SOURCE, f"{where}: {PREFIX}{_SOURCE} is USER_INFO; give {PREFIX}{_USER_INFO}")
+        where = given[prefix + _SOURCE].where
+        findings.problem(prefix + _SOURCE, f"{where}: {prefix}{_SOURCE} is USER_INFO; give {prefix}{_USER_INFO}")
     elif source == "URL" and place is not None:
-        needed = f"{PREFIX}{_SOURCE}=USER_INFO"
+        needed = f"{prefix}{_SOURCE}=USER_INFO"
         findings.problem(place, f"{given[place].where}: {place} counts only with {needed}; set that")
     addresses = []
     for text in Words().parse(behind.get(REGISTRY, "")):
         login, address = _split_login(text)
         if login and source == "URL":
             behind |= {_SOURCE: "USER_INFO", _USER_INFO: login}
-            place = PREFIX + REGISTRY
-        addresses.append(_address(address, bool(login), given, findings))
+            place = prefix + REGISTRY
+        addresses.append(_address(address, prefix + REGISTRY, bool(login), given, findings))
+    _check_token(behind, given, findings, prefix)
     login = behind.get(_USER_INFO) or behind.get(_OLD_USER_INFO, "")
     if place is not None and ":" not in login:
         findings.problem(place, f"{given[place].where}: {place} must hold USER:PASSWORD, got `{HIDDEN}`")
     return {**behind, REGISTRY: ",".join(addresses)}
 
 
-def _address(address: str, login: bool, given: Mapping[str, Value], findings: Findings) -> str:
+def _check_token(behind: Mapping[str, str], given: Mapping[str, Value], findings: Findings, prefix: str) -> None:
+    """A token and where it comes from go together."""
+    source, token = behind.get(_TOKEN_SOURCE, "").upper() == "STATIC_TOKEN", bool(behind.get(_TOKEN))
+    if source and not token:
+        where = given[prefix + _TOKEN_SOURCE].where
+        findings.problem(
+            prefix + _TOKEN_SOURCE, f"{where}: {prefix}{_TOKEN_SOURCE} is STATIC_TOKEN; give {prefix}{_TOKEN}"
+        )
+    elif token and not source:
+        needed = f"{prefix}{_TOKEN_SOURCE}=STATIC_TOKEN"
+        findings.problem(
+            prefix + _TOKEN, f"{given[prefix + _TOKEN].where}: {prefix}{_TOKEN} counts only with {needed}; set that"
+        )
+
+
+def _address(address: str, name: str, login: bool, given: Mapping[str, Value], findings: Findings) -> str:
     try:
         return HttpUrl().parse(address)
     except ValueError as error:
-        name = PREFIX + REGISTRY
         shown = f"{HIDDEN}@{address}" if login else address
         findings.problem(name, f"{given[name].where}: {name} {error}, got `{shown}`")
         return address

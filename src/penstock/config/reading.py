@@ -72,6 +72,8 @@ def check_dependence(
     if found is None or declared.only_with is None or parsed[declared.name] == declared.default_value:
         return
     other, values = declared.only_with
+    if other == "partitioner.class" and (":" in (parsed[other] or "") or parsed["path.template"]):
+        return  # what a class of the user's own, or a template, looks at is not known here
     if parsed[other] is not None and parsed[other] not in values:
         needed = " or ".join(f"`{text_of(value)}`" for value in values)
         name, value = found

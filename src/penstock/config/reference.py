@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.config.classes import CONVERTERS as CONVERTER_CLASSES
 from penstock.config.classes import CREDENTIALS, FORMATS, PARTITIONERS
-from penstock.config.declare import every, text_of
+from penstock.config.declare import declarations, text_of
 from penstock.config.options import OPTIONS, PREFIX
 from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
@@ -39,15 +39,16 @@ a warning says so.
 
 def render() -> str:
     """The whole page."""
-    declared = every(SinkConfig)
+    every = tuple(declarations(SinkConfig).values())
     parts = [
         _HEAD,
         "## Properties of the connector\n",
-        *_table(each for each in declared if each.origin != "Penstock"),
+        *_table(each for each in every if each.origin != "Penstock"),
         "## Penstock's own\n",
-        *_table(each for each in declared if each.origin == "Penstock"),
+        *_table(each for each in every if each.origin == "Penstock"),
+        "What begins with `partitioner.option.` is for a partitioner of your own ([layouts.md](layouts.md)).\n",
         "## Options of the value converter\n",
-        "Behind `value.converter.`, beside `value.converter`; `key.converter` and its options are not used yet.\n",
+        "Behind `value.converter.`, and behind `key.converter.` where keys are stored.\n",
         *(line for kind, options in OPTIONS.items() for line in (f"### `{kind}`\n", *_table(options, PREFIX))),
         "## Names of classes\n",
         *_classes({**FORMATS, **CONVERTER_CLASSES, **PARTITIONERS, **CREDENTIALS}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import store_rules
+from penstock.config.partition_rules import check_partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +23,27 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
     _check_topics(given, file, findings)
     _check_credentials(parsed, given, findings)
     _check_places(parsed, given, findings)
+    check_partitioner(parsed, given, file, findings)
+    _check_records(parsed, given, findings)
     _check_changes(given, findings)
     store_rules.check(parsed, given, findings)
+
+
+def _check_records(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:
+    """Tombstones are keys only; dead letters are no records of the connector itself."""
+    if parsed["behavior.on.null.values"] == "write" and not parsed["store.kafka.keys"]:
+        where = given["behavior.on.null.values"].where
+        findings.problem(
+            "behavior.on.null.values",
+            f"{where}: behavior.on.null.values is `write`, which writes keys; set store.kafka.keys=true as well",
+        )
+    topic = parsed["errors.deadletterqueue.topic.name"]
+    if topic and topic in (parsed["topics"] or ()):
+        where = given["errors.deadletterqueue.topic.name"].where
+        findings.problem(
+            "errors.deadletterqueue.topic.name",
+            f"{where}: the dead-letter topic `{topic}` is among topics; use another",
+        )
 
 
 def _check_topics(given: Mapping[str, Value], file: str, findings: Findings) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
-from penstock.config.declare import declarations, group, prop
+from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
     Bool,
@@ -23,6 +23,9 @@ from penstock.config.kinds import (
     Text,
     Topics,
 )
+from penstock.config.partitioning import PartitionConfig
+from penstock.config.records import ErrorsConfig, RecordsConfig
+from penstock.config.rotation import RotationConfig
 from penstock.config.store import StoreConfig
 from penstock.config.store_kinds import Provider
 from penstock.config.topic_pattern import TopicPattern
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 _PATH = Matching(r"[^\x00-\x1f]*", "a text without control characters")
 _DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not empty")
+OWN_OPTIONS = "partitioner.option."
+"""What the properties begin with that are those of a partitioner of the user's own."""
 _NAME = Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, `.`, `_` and `-`, beginning with a letter or digit")
 
 
@@ -44,8 +49,9 @@ class SinkConfig:
     """One connector. Travels to the Spark executors, so it is picklable; its repr shows no secret.
 
     `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
-    `value.converter.`; `provider_options`: what a credentials provider of the user's own gets; `spark`: `spark.*`
-    properties, passed on as they are. `warnings`: what is odd but harmless.
+    `value.converter.`, `key_converter_options`: behind `key.converter.`; `provider_options`: what a class of the user's
+    own gets to make credentials; `spark`: `spark.*` properties, passed on as they are. `warnings`: what is odd but
+    harmless.
     """
 
     name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
@@ -69,16 +75,13 @@ class SinkConfig:
         doc="A Java regular expression that whole topic names match; new topics are picked up while running.",
     )
     flush_size: int = prop(
-        "flush.size", Int(1), required=True, shapes=True, doc="Records of a topic-partition between two cuts."
-    )
-    schema_compatibility: str = prop(
-        "schema.compatibility",
-        Choice(("NONE", "BACKWARD", "FORWARD", "FULL"), any_case=True),
-        default="NONE",
+        "flush.size",
+        Int(),
+        required=True,
         shapes=True,
-        supported=("NONE",),
-        doc="What a changed schema does: with NONE it closes the files.",
+        doc="Records of a topic-partition between two cuts, over all its encoded partitions; below 1 is 1.",
     )
+    rotation: RotationConfig = group(RotationConfig)
     format_class: str = prop(
         "format.class",
         Named(classes.FORMATS),
@@ -141,14 +144,7 @@ class SinkConfig:
         only_with=("s3.compression.type", ("gzip", "zstd")),
         doc="Level of that compression; -1 leaves it to the library.",
     )
-    partitioner_class: str = prop(
-        "partitioner.class",
-        Named(classes.PARTITIONERS),
-        default="default",
-        shapes=True,
-        supported=("default",),
-        doc="How records are divided into encoded partitions.",
-    )
+    partitioning: PartitionConfig = group(PartitionConfig)
     storage_class: str = prop(
         "storage.class", Named(classes.STORAGES), default="s3", supported=("s3",), doc="The storage; only S3."
     )
@@ -208,22 +204,8 @@ class SinkConfig:
     )
     secret_access_key: Secret = prop("aws.secret.access.key", Hidden(), default="", doc="The secret to it.")
     store: StoreConfig = group(StoreConfig)
-    null_values: str = prop(
-        "behavior.on.null.values",
-        Choice(("fail", "ignore", "write"), any_case=True),
-        default="fail",
-        shapes=True,
-        supported=("fail",),
-        doc="What a record without a value does.",
-    )
-    errors_tolerance: str = prop(
-        "errors.tolerance",
-        Choice(("none", "all")),
-        default="none",
-        origin="Connect",
-        supported=("none",),
-        doc="With `none`, a topic-partition stops at a record that cannot be written.",
-    )
+    records: RecordsConfig = group(RecordsConfig)
+    errors: ErrorsConfig = group(ErrorsConfig)
     state_dir: str = prop(
         "state.dir",
         Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),
@@ -285,6 +267,7 @@ class SinkConfig:
     )
     given: Mapping[str, str] = field(default_factory=dict)
     converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_converter_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     provider_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -300,7 +283,8 @@ class SinkConfig:
             ConfigError: something was recorded that this version cannot do.
         """
         shaping = {name: each for name, each in declarations(SinkConfig).items() if each.shapes}
-        unknown = recorded.keys() - {each.name for each in shaping.values()}
+        own = {name for name in recorded if name.startswith(OWN_OPTIONS)}
+        unknown = recorded.keys() - {each.name for each in shaping.values()} - own
         problems = [_cannot(name, recorded[name]) for name in recorded if name in unknown]
         values = {name: each.default_value for name, each in shaping.items()}
         for name, each in shaping.items():
@@ -314,7 +298,7 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
-        return replace(self, given=dict(recorded), **values)
+        return replace(replaced(self, values), given=dict(recorded))
 
 
 def _cannot(name: str, text: str) -> str:

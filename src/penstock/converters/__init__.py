@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from penstock.converters.avro import AvroConverter
 from penstock.converters.bytes import BytesConverter
@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 
-def negotiate(converter: str, file_format: str, accepts: tuple[Kind, ...]) -> Kind:
+def negotiate(converter: str, file_format: str, accepts: tuple[Kind, ...], where: str = "value.converter") -> Kind:
     """The kind that the converter can give and the format likes best.
 
     Raises:
@@ -34,21 +34,31 @@ def negotiate(converter: str, file_format: str, accepts: tuple[Kind, ...]) -> Ki
     if not common:
         able = ", ".join(f"`{name}`" for name, kinds in KINDS.items() if set(kinds) & set(accepts))
         msg = (
-            f"value.converter `{converter}` cannot be written with format.class `{file_format}`; "
+            f"{where} `{converter}` cannot be written with format.class `{file_format}`; "
             f"this format takes the converters {able}"
         )
         raise ConfigError([msg])
     return common[0]
 
 
-def build(name: str, kind: Kind, options: Mapping[str, str], *, separator: bytes, connect_meta_data: bool) -> Converter:
+def build(
+    name: str,
+    kind: Kind,
+    options: Mapping[str, str],
+    *,
+    separator: bytes,
+    connect_meta_data: bool,
+    part: Literal["value", "key"] = "value",
+) -> Converter:
     """The converter of that short name.
 
     `options`: what stands behind `value.converter.` in the properties. `separator`: the format's, for `text` and
     `bytes`. Raises `ConfigError` where an option is missing.
     """
     if name == "avro":
-        return AvroConverter(kind, Registry.of(options, "value.converter"), connect_meta_data)
+        return AvroConverter(
+            kind, Registry.of(options, f"{part}.converter"), connect_meta_data=connect_meta_data, part=part
+        )
     if name == "json":
         return JsonConverter()
     if name == "string":

@@ -5,41 +5,50 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import fastavro
 import msgspec
 import numpy as np
 
-from penstock.converters.base import NULL_VALUE, SCHEMALESS, Chunk, Converted, FileSchema, RowFault, excerpt
+from penstock.columns import Part
+from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, excerpt
+from penstock.converters.connect_json import rendering
 from penstock.converters.lines import joined
+from penstock.converters.projection import UNREADABLE, projection, raw
 from penstock.converters.schemas import file_schema
-from penstock.model import Gather
+from penstock.fields.avro import AvroField
+from penstock.model import Gather, Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from penstock.columns import Field
     from penstock.converters.base import Kind
+    from penstock.converters.connect_json import DecimalFormat
     from penstock.model import Records
     from penstock.registry import Registry
 
-_NULL = -2
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError)
+    Decode = Callable[[bytes], Any]
+
+_NULL, _UNKNOWN = -2, -1
 
 
 @dataclass(slots=True)
 class AvroConverter:
-    """Gives `avro` by copying payloads, or `json` by decoding them a batch at a time."""
+    """Gives `avro` by copying payloads, or `json` by decoding them."""
 
     kind: Kind
     registry: Registry
     connect_meta_data: bool = True
+    decimals: DecimalFormat = "BASE64"
+    part: Literal["value", "key"] = "value"
     _schemas: list[FileSchema] = field(default_factory=list)
     _codes: dict[tuple[int, str], int] = field(default_factory=dict)
-    _decoders: dict[int, Any] = field(default_factory=dict)
+    _decoders: dict[int, Decode] = field(default_factory=dict)
+    _fields: dict[tuple[int, str], AvroField] = field(default_factory=dict)
 
     @property
     def gather(self) -> Gather:
@@ -47,36 +56,84 @@ class AvroConverter:
         return Gather(strip=5)
 
     def schema(self, code: int) -> FileSchema:
-        """Schemas of files; JSON lines carry none."""
-        return self._schemas[code] if self.kind == "avro" else SCHEMALESS
+        """The schema as a file carries it."""
+        return self._schemas[code]
 
     def convert(self, records: Records) -> Converted:
         """Every id of the batch is looked up once; the payloads stay where they are."""
+        codes, ids = self._row_codes(records)
+        bad = np.flatnonzero((codes < 0) & (ids != _NULL))
+        faults = tuple(RowFault(int(row), self._reason(records, int(row), int(ids[row]))) for row in bad)
+        nulls = ids == _NULL
+        codes = np.maximum(codes, 0)
+        values = records.values
+        if self.kind == "avro":
+            return Converted(Chunk(values.data, values.offsets, codes), faults, nulls if nulls.any() else None)
+        skip = nulls.copy()
+        skip[bad] = True
+        lines, unreadable = self._lines(values, codes, np.flatnonzero(~skip))
+        every = tuple(sorted((*faults, *unreadable), key=lambda fault: fault.row))
+        chunk = joined(lines, len(records))
+        return Converted(Chunk(chunk.data, chunk.offsets, codes), every, nulls if nulls.any() else None)
+
+    def field(self, records: Records, path: str) -> Field:
+        """A field of the data, read without decoding them."""
+        codes, _ = self._row_codes(records)
+        parts: list[Part] = []
+        for code in np.unique(codes).tolist():
+            rows = np.flatnonzero(codes == code)
+            if code < 0:
+                parts.append(Part("null", rows))
+                continue
+            if (code, path) not in self._fields:
+                self._fields[code, path] = AvroField.compile(json.loads(self._schemas[code].text), path)
+            parts.extend(self._fields[code, path].read(records.values.data, records.values.offsets, rows))
+        return tuple(parts)
+
+    def project(self, records: Records, rows: NDArray[np.int64], code: int) -> Converted:
+        """Value by value, where the schema differs."""
+        codes, _ = self._row_codes(records)
+        target, made, faults = self._schemas[code], [], []
+        encode = msgspec.json.Encoder().encode
+        finish = rendering(json.loads(target.text), self.decimals) if self.kind == "json" else None
+        for at, row in enumerate(rows.tolist()):
+            datum = records.values[row] or b""
+            try:
+                if self.kind == "avro":
+                    same = codes[row] == code
+                    text = self._schemas[codes[row]].text
+                    made.append(datum if same else projection(text, target.text).datum(datum))
+                else:
+                    value = projection(self._schemas[codes[row]].text, target.text).value(datum)
+                    made.append(encode(value if finish is None else finish(value)) + b"\n")
+            except UNREADABLE as error:
+                made.append(b"")
+                faults.append(RowFault(at, f"its value cannot be projected to the schema of its file ({error})"))
+        offsets = np.zeros(len(made) + 1, dtype=np.int64)
+        np.cumsum([len(each) for each in made], out=offsets[1:])
+        schemas = np.full(len(made), code, dtype=np.int32)
+        return Converted(Chunk(np.frombuffer(b"".join(made), dtype=np.uint8), offsets, schemas), tuple(faults))
+
+    def _row_codes(self, records: Records) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The schema code of each row, -1 where it has none, and its schema id."""
         ids = records.schema_ids
         if ids is None:
             msg = "the reader must lay out values with strip=5"
             raise ValueError(msg)
-        rows, fault = _first_bad(ids, records)
-        codes = np.zeros(len(ids), dtype=np.int32)
-        for schema_id in np.unique(ids[:rows]):
-            mine = np.flatnonzero(ids[:rows] == schema_id)
-            code = self._code(int(schema_id), records.tp.topic)
-            if code is None:
-                if mine[0] < rows:
-                    rows, fault = int(mine[0]), self._unknown(int(mine[0]), int(schema_id))
-                continue
-            codes[mine] = code
-        faults = () if fault is None else (fault,)
-        values = records.values
-        if self.kind == "avro":
-            return Converted(Chunk(values.data, values.offsets, codes), faults)
-        return self._as_json(records, codes, rows, faults)
+        first = int(ids[0])
+        distinct = [first] if (ids == first).all() else np.unique(ids).tolist()
+        codes = np.full(len(ids), _UNKNOWN, dtype=np.int32)
+        for schema_id in distinct:
+            code = self._code(schema_id, records.tp.topic) if schema_id >= 0 else None
+            if code is not None:
+                codes[ids == schema_id] = code
+        return codes, ids
 
     def _code(self, schema_id: int, topic: str) -> int | None:
         """The code of an id's file schema; ids with the same file schema share one."""
         key = (schema_id, topic)
         if key not in self._codes:
-            found = self.registry.schema(schema_id, f"{topic}-value")
+            found = self.registry.schema(schema_id, f"{topic}-{self.part}")
             if found is None or found.kind != "AVRO":
                 return None
             schema = file_schema(found.text, found.version, connect_meta_data=self.connect_meta_data, named=found.named)
@@ -85,62 +142,44 @@ class AvroConverter:
             self._codes[key] = self._schemas.index(schema)
         return self._codes[key]
 
-    def _unknown(self, row: int, schema_id: int) -> RowFault:
-        url = self.registry.url.rpartition("@")[2]
-        reason = (
-            f"its value says schema id {schema_id}, which the registry at {url} does not have as an Avro schema; "
-            "check value.converter.schema.registry.url, or register the schema again"
+    def _reason(self, records: Records, row: int, schema_id: int) -> str:
+        if schema_id >= 0:
+            url = self.registry.url.rpartition("@")[2]
+            return (
+                f"its value says schema id {schema_id}, which the registry at {url} does not have as an Avro schema; "
+                "check value.converter.schema.registry.url, or register the schema again"
+            )
+        return (
+            "its value is not Avro in Confluent's wire format (a zero byte and a schema id come first); "
+            f"it is {excerpt(records.values[row])}; set value.converter to what the producer writes"
         )
-        return RowFault(row, reason)
 
-    def _as_json(
-        self, records: Records, codes: NDArray[np.int32], rows: int, faults: tuple[RowFault, ...]
-    ) -> Converted:
-        lines: list[bytes] = []
+    def _lines(
+        self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]
+    ) -> tuple[list[bytes], list[RowFault]]:
+        """A JSON line for each of all rows, empty for those that are not in `rows`."""
+        lines, faults = [b""] * len(values), []
         encode = msgspec.json.Encoder().encode
-        for start, end in _runs(codes[:rows]):
+        decoders = {code: self._decoder(code) for code in np.unique(codes[rows]).tolist()}
+        view, offsets, named = values.data.data, values.offsets.tolist(), codes.tolist()
+        for row in rows.tolist():
+            datum = view[offsets[row] : offsets[row + 1]].tobytes()
             try:
-                lines.extend(encode(datum) for datum in self._decode(records, int(codes[start]), start, end))
-            except _UNREADABLE as error:
-                row = len(lines)
-                reason = f"its value does not fit the schema it names ({error}); it is {excerpt(records.values[row])}"
-                return Converted(joined(lines, len(records)), (RowFault(row, reason),))
-        return Converted(joined(lines, len(records)), faults)
+                lines[row] = encode(decoders[named[row]](datum))
+            except UNREADABLE as error:
+                reason = f"its value does not fit the schema it names ({error}); it is {excerpt(datum)}"
+                faults.append(RowFault(row, reason))
+        return lines, faults
 
-    def _decode(self, records: Records, code: int, start: int, end: int) -> Iterator[Any]:
+    def _decoder(self, code: int) -> Decode:
+        """From a datum to a value that msgspec writes as Connect does."""
         if code not in self._decoders:
-            self._decoders[code] = fastavro.parse_schema(_plain(json.loads(self._schemas[code].text)))
-        parsed, offsets = self._decoders[code], records.values.offsets
-        for row in range(start, end):
-            stream = io.BytesIO(records.values.data[offsets[row] : offsets[row + 1]].tobytes())
-            yield fastavro.schemaless_reader(stream, parsed, None)
+            schema = json.loads(self._schemas[code].text)
+            parsed, finish = fastavro.parse_schema(raw(schema)), rendering(schema, self.decimals)
 
+            def decode(datum: bytes) -> Any:  # noqa: ANN401 - Avro data
+                value = fastavro.schemaless_reader(io.BytesIO(datum), parsed, None)
+                return value if finish is None else finish(value)
 
-def _first_bad(ids: NDArray[np.int32], records: Records) -> tuple[int, RowFault | None]:
-    """How many rows come before the first that has no schema id, and what is wrong with that one."""
-    bad = np.flatnonzero(ids < 0)
-    if not len(bad):
-        return len(ids), None
-    row = int(bad[0])
-    if ids[row] == _NULL:
-        return row, RowFault(row, NULL_VALUE)
-    reason = (
-        "its value is not Avro in Confluent's wire format (a zero byte and a schema id come first); "
-        f"behind its first bytes it is {excerpt(records.values[row])}; set value.converter to what the producer writes"
-    )
-    return row, RowFault(row, reason)
-
-
-def _runs(codes: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """Consecutive rows of one code, as `[start, end)`."""
-    edges = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
-    return [(start, end) for start, end in pairwise(edges) if start < end]
-
-
-def _plain(schema: Any) -> Any:  # noqa: ANN401 - a JSON document
-    """Without logical types: Connect's JSON shows their raw numbers (reference s3-sink-connector 4.3)."""
-    if isinstance(schema, list):
-        return [_plain(branch) for branch in schema]
-    if isinstance(schema, dict):
-        return {name: _plain(part) for name, part in schema.items() if name != "logicalType"}
-    return schema
+            self._decoders[code] = decode
+        return self._decoders[code]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from penstock.columns import Field
     from penstock.model import Gather, Records
 
 Kind = Literal["avro", "json", "text", "bytes"]
@@ -58,10 +59,15 @@ class RowFault:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A batch in the wanted kind. `faults`: in row order; the chunk is right for all rows before the first."""
+    """A batch in the wanted kind.
+
+    `faults`: all of them, in row order; what the chunk has in their rows means nothing. `nulls`: whether the value of
+    each row is null, None where none is; what the chunk has there means nothing either.
+    """
 
     chunk: Chunk
     faults: tuple[RowFault, ...] = ()
+    nulls: NDArray[np.bool_] | None = None
 
 
 class Converter(Protocol):
@@ -80,8 +86,16 @@ class Converter(Protocol):
         """The schema that a code of a chunk stands for."""
         ...
 
+    def field(self, records: Records, path: str) -> Field:
+        """A field of the values by its dotted path. Raises `RegistryUnavailable`."""
+        ...
 
-NULL_VALUE = "the value is null, and behavior.on.null.values is `fail`; produce no null values to this topic"
+    def project(self, records: Records, rows: NDArray[np.int64], code: int) -> Converted:
+        """Rows of a batch in the kind, under the schema of `code`; faults count from these rows."""
+        ...
+
+
+NULL_VALUE = "the value is null, and behavior.on.null.values is `fail`; set it to `ignore` or `write`"
 
 
 def excerpt(value: bytes | None, size: int = 40) -> str:

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from penstock.converters.base import NULL_VALUE, SCHEMALESS, Chunk, Converted, FileSchema, RowFault, excerpt
-from penstock.converters.lines import joined
+from penstock.converters.base import SCHEMALESS, Chunk, Converted, FileSchema, RowFault, excerpt
+from penstock.converters.lines import joined, taken
+from penstock.fields.json import json_field
 from penstock.model import Gather
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from penstock.columns import Field
     from penstock.model import Records, Slices
 
 _RAW = msgspec.json.Decoder(msgspec.Raw)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BLANKS = np.frombuffer(b" \t\r\n", dtype=np.uint8)
 _NULL_LINE = np.frombuffer(b"null\n", dtype=np.uint8)
 
@@ -40,69 +45,84 @@ class JsonConverter:
     def convert(self, records: Records) -> Converted:
         """The values' own bytes wherever they are one document a line."""
         values = records.values
-        if values.valid is None and _is_lines(values) and not _has_null(records):
-            return Converted(Chunk(values.data, values.offsets))
-        return _row_by_row(records)
+        if values.valid is None and _is_lines(values):
+            nulls = _null_documents(values)
+            return Converted(Chunk(values.data, values.offsets), (), nulls if nulls.any() else None)
+        return _row_by_row(values)
+
+    def field(self, records: Records, path: str) -> Field:
+        """A member of the documents."""
+        values = records.values
+        return json_field(values.data, values.offsets, np.arange(len(values)), path)
+
+    def project(self, records: Records, rows: NDArray[np.int64], code: int) -> Converted:  # noqa: ARG002 - one schema
+        """Documents have no schema that they could be projected from."""
+        chunk = self.convert(records).chunk
+        data, offsets = taken(chunk.data, chunk.offsets, rows)
+        return Converted(Chunk(data, offsets))
 
 
 def _is_lines(values: Slices) -> bool:
     """Whether each value is one document on a line of its own, in UTF-8.
 
     msgspec takes several documents on a line and passes over blank lines: a value that begins with anything but white
-    space holds at least one, so as many documents as values is one each.
+    space holds at least one, so as many documents as values is one each. What reading row by row would change (white
+    space around a document, line ends within) is no line, so that the bytes of a file never depend on the batch.
     """
     data, rows = values.data, len(values)
-    if np.isin(data[values.offsets[:-1]], _BLANKS).any():
+    if np.isin(data[values.offsets[:-1]], _BLANKS).any() or np.isin(data[values.offsets[1:] - 2], _BLANKS).any():
         return False
     try:
         documents = _RAW.decode_lines(data.data)
         str(data.data, "utf-8")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return False
-    return len(documents) == rows and int(np.count_nonzero(data == ord("\n"))) == rows
+    lines = int(np.count_nonzero(data == ord("\n")))
+    return len(documents) == rows == lines and not (data == ord("\r")).any()
 
 
-def _has_null(records: Records) -> bool:
-    """Whether a value is the document `null`, which Connect takes for a null value."""
-    offsets, data = records.values.offsets, records.values.data
-    short = np.flatnonzero(np.diff(offsets) == len(_NULL_LINE))
-    return any(np.array_equal(data[offsets[row] : offsets[row + 1]], _NULL_LINE) for row in short)
+def _null_documents(values: Slices) -> NDArray[np.bool_]:
+    """Which values are the document `null`, which Connect takes for a null value."""
+    offsets, data = values.offsets, values.data
+    nulls = np.zeros(len(values), dtype=np.bool_)
+    for row in np.flatnonzero(np.diff(offsets) == len(_NULL_LINE)):
+        nulls[row] = np.array_equal(data[offsets[row] : offsets[row + 1]], _NULL_LINE)
+    return nulls
 
 
-def _row_by_row(records: Records) -> Converted:
-    lines: list[bytes] = []
-    for row in range(len(records)):
-        value = records.values[row]
-        line = _line(value)
-        if line is None:
-            return Converted(joined(lines, len(records)), (RowFault(row, _reason(value)),))
-        lines.append(line)
-    return Converted(joined(lines, len(records)))
+def _row_by_row(values: Slices) -> Converted:
+    lines, faults, nulls = [], [], np.zeros(len(values), dtype=np.bool_)
+    for row in range(len(values)):
+        value = values[row]
+        line = None if value is None else _line(value)
+        nulls[row] = value is None or line == b"null"
+        if line is None and value is not None:
+            faults.append(RowFault(row, _reason(value)))
+        lines.append(line or b"")
+    return Converted(joined(lines, len(values)), tuple(faults), nulls if nulls.any() else None)
 
 
-def _line(value: bytes | None) -> bytes | None:
-    """One document on one line; None if it is not one document, or null."""
-    if value is None:
-        return None
+def _line(value: bytes) -> bytes | None:
+    """One document on one line; None if it is not one document."""
     document = value.removesuffix(b"\n").strip(b" \t\r\n")
     try:
         _RAW.decode(document)
         document.decode("utf-8")
         if b"\n" in document or b"\r" in document:
             document = msgspec.json.format(document, indent=-1)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
-    return None if document == b"null" else document
+    return document
 
 
-def _reason(value: bytes | None) -> str:
-    if value is None or value.strip() == b"null":
-        return NULL_VALUE
+def _reason(value: bytes) -> str:
     shown = excerpt(value.removesuffix(b"\n"))
     try:
         _RAW.decode(value)
         value.decode("utf-8")
         why = "not one document"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        why = "nested too deeply"
+    except _UNREADABLE as error:
         why = str(error)
     return f"its value is not JSON ({why}); it is {shown}; set value.converter to what the producer writes"

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from penstock.columns import Part
 from penstock.converters.base import Chunk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from penstock.columns import Field
 
 
 def joined(lines: list[bytes], rows: int) -> Chunk:
@@ -14,3 +22,18 @@ def joined(lines: list[bytes], rows: int) -> Chunk:
     offsets[len(lines) + 1 :] = offsets[len(lines)]
     text = b"\n".join(lines) + b"\n" if lines else b""
     return Chunk(np.frombuffer(text, dtype=np.uint8), offsets)
+
+
+def taken(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of some rows, one behind the other, and offsets into them."""
+    pieces = [data[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
+    ends = np.zeros(len(pieces) + 1, dtype=np.int64)
+    np.cumsum([len(piece) for piece in pieces], out=ends[1:])
+    return (np.concatenate(pieces) if pieces else data[:0]), ends
+
+
+def no_field(rows: int) -> Field:
+    """What a value without fields answers when asked for one."""
+    return (Part("absent", np.arange(rows), by_schema=True),)

@@ -40,7 +40,7 @@ def file_schema(text: str, version: int | None, *, connect_meta_data: bool, name
     schema = _inline(json.loads(text), "", dict(named))
     schema = _annotate(schema, "", top=version) if connect_meta_data else _strip(schema)
     body = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
-    name = schema.get("name", "") if isinstance(schema, dict) else ""
+    name = _full_name(schema, "") if isinstance(schema, dict) and "name" in schema else ""
     return FileSchema(body, hashlib.sha256(body.encode()).hexdigest()[:16], name, version)
 
 

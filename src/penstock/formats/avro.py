@@ -119,7 +119,7 @@ class AvroEncoder:
 
     def _block(self) -> Iterator[bytes]:
         body = self.compress(b"".join(self._pending))
-        yield self.header + _long(self._rows) + _long(len(body))
+        yield self.header + long_bytes(self._rows) + long_bytes(len(body))
         yield body
         yield self.marker
         self.header, self._rows, self._size, self._pending = b"", 0, 0, []
@@ -134,11 +134,11 @@ def _block_end(offsets: NDArray[np.int64], row: int, size: int) -> int:
 def _header(schema: str, codec: str, marker: bytes) -> bytes:
     """The file header: magic, metadata map, sync marker."""
     pairs = ((b"avro.schema", schema.encode()), (b"avro.codec", codec.encode()))
-    metadata = b"".join(_long(len(part)) + part for pair in pairs for part in pair)
-    return _MAGIC + _long(len(pairs)) + metadata + _long(0) + marker
+    metadata = b"".join(long_bytes(len(part)) + part for pair in pairs for part in pair)
+    return _MAGIC + long_bytes(len(pairs)) + metadata + long_bytes(0) + marker
 
 
-def _long(number: int) -> bytes:
+def long_bytes(number: int) -> bytes:
     """Avro's zigzag varint of a number that is not negative."""
     number <<= 1
     out = bytearray()

@@ -195,6 +195,42 @@ def _slices(
     return Slices(out, ends, spans[:, column + 1] >= 0 if nulls else None), ids
 
 
+def relaid(items: Slices, gather: Gather) -> tuple[Slices, NDArray[np.int32] | None]:
+    """Byte strings laid out as `gather` says of values, and their schema ids where it strips."""
+    spans = np.zeros((len(items), 6), dtype=np.int64)
+    spans[:, walk.VALUE_START] = items.offsets[:-1]
+    spans[:, walk.VALUE_SIZE] = np.diff(items.offsets)
+    if items.valid is not None:
+        spans[~items.valid, walk.VALUE_SIZE] = -1
+    laid, ids = _slices(items.data, spans, walk.VALUE_START, gather.separator, gather.strip)
+    return laid, ids if gather.strip else None
+
+
+def header_pairs(area: bytes) -> list[tuple[str, bytes | None]]:
+    """The headers in a record's header area, which the walk has checked."""
+    count, at = _varint(area, 0)
+    pairs: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        size, at = _varint(area, at)
+        name, at = area[at : at + size].decode("utf-8", "replace"), at + size
+        size, at = _varint(area, at)
+        pairs.append((name, None if size < 0 else area[at : at + size]))
+        at += max(size, 0)
+    return pairs
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
+            break
+        shift += 7
+    return (value >> 1) ^ -(value & 1), at
+
+
 def _place(row: Ints, start: int) -> int:
     """Where the reader stands when it cannot read this batch."""
     return max(int(row[BASE_OFFSET]), start)

@@ -174,6 +174,7 @@ class Cluster:
         if not offsets:
             return
         marked = [KafkaTopicPartition(tp.topic, tp.partition, offset, MARK) for tp, offset in offsets.items()]
+        # The admin client is safe here, other than in `committed`: its OffsetCommit leaves librdkafka's group alone.
         asked = ConsumerGroupTopicPartitions(group, marked)
         self._of_group(
             group, lambda: self._admin.alter_consumer_group_offsets([asked], request_timeout=self._timeout_s)

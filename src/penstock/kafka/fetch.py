@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _EARLIEST, _LATEST = -2, -1
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 1.0  # seconds between two looks for a leader
 _TICK = 0.2  # seconds between two looks at what takes too long
-_MAX_WAIT_MS = 250  # how long a broker may wait for something to send
 _GUESSED_RECORD = 4096.0  # bytes per offset before anything was seen
 _SLACK = 64 << 10
 
@@ -58,7 +57,10 @@ class Delivery:
 
 @dataclass(slots=True)
 class _Cursor:
-    """Where one range stands. `since`: when the trouble began that it has not got over yet."""
+    """Where one range stands. `since`: when the trouble began that it has not got over yet.
+
+    `away`: `node` is no leader but a nearer replica. `by_leader`: such a one failed; only leaders are asked now.
+    """
 
     range: PlannedRange
     position: int
@@ -68,6 +70,8 @@ class _Cursor:
     trouble: PenstockError | None = None
     since: float = 0.0
     probe: bool = False
+    away: bool = False
+    by_leader: bool = False
 
 
 class Fetcher:
@@ -134,7 +138,7 @@ class Fetcher:
             return
         for cursor in homeless:
             tp = cursor.range.tp
-            cursor.node = topology.leaders.get(tp)
+            cursor.node, cursor.away = topology.leaders.get(tp), False
             if cursor.node is None:
                 self._blame(cursor, topology.problems.get(tp.topic) or topology.problems.get(tp) or UNKNOWN_TOPIC)
 
@@ -166,7 +170,7 @@ class Fetcher:
     async def _pull(self, node: int) -> None:
         """Fetch from one broker while it leads anything and the connection holds."""
         while cursors := self._led_by(node):
-            asked = cursors[:1] if cursors[0].probe else cursors
+            asked = cursors[:1] if cursors[0].probe else [c for c in cursors if c.by_leader == cursors[0].by_leader]
             sizes = [self._size(cursor) for cursor in asked]
             most = min(sum(sizes), self._options.fetch_max_bytes)
             if self._outstanding and self._outstanding + most > self._options.prefetch_bytes:
@@ -199,7 +203,9 @@ class Fetcher:
         for cursor, size in zip(asked, sizes, strict=True):
             topics.setdefault(cursor.range.tp.topic, []).append((cursor.range.tp.partition, cursor.position, size))
         committed = self._options.isolation == "read_committed" and not asked[0].probe
-        return Fetch(_MAX_WAIT_MS, 1, most, int(committed), list(topics.items()))
+        least = min(self._options.fetch_min_bytes, most)
+        rack = "" if asked[0].by_leader else self._options.rack
+        return Fetch(self._options.fetch_max_wait_ms, least, most, int(committed), list(topics.items()), rack)
 
     async def _take(self, node: int, asked: list[_Cursor], answer: Answer) -> None:
         """Hand over what an answer brought, and move the cursors."""
@@ -211,11 +217,13 @@ class Fetcher:
             code = answer.error or (part.error if part else 0)
             if cursor.range.tp not in self._open or (part is None and not code):
                 continue
+            if self._turns(cursor, part, code, first=cursor is asked[0]):
+                continue
             if code == OFFSET_OUT_OF_RANGE:
                 astray.append(cursor)
             elif code or part is None:
                 self._blame(cursor, code)
-            elif part.end > part.start:
+            elif _brings(part):
                 events += self._batches(cursor, part, answer)
             elif cursor is asked[0]:  # others may have found no room in the answer
                 self._nothing(cursor, part)
@@ -292,15 +300,37 @@ class Fetcher:
 
     def _trouble(self, cursor: _Cursor, error: PenstockError, *, at_home: bool = False) -> None:
         """Remember why there is no progress; unless `at_home`, look for the leader anew."""
+        if cursor.away:
+            self._go_home(cursor)
+            return
         if cursor.trouble is None:
             cursor.since = _now()
         cursor.trouble = error
         if not at_home:
             cursor.node = None
 
+    def _turns(self, cursor: _Cursor, part: Part | None, code: int, *, first: bool) -> bool:
+        """Whether another broker is to be asked: the nearer replica that a leader names, or the leader again."""
+        if cursor.away and (code or (first and not _brings(part))):
+            self._go_home(cursor)
+            return True
+        if part is None or code or cursor.away or part.nearer < 0:
+            return False
+        cursor.node, cursor.away = part.nearer, True
+        return True
+
+    def _go_home(self, cursor: _Cursor) -> None:
+        """A nearer replica fails or lags behind: the leader is asked from now on, without our rack."""
+        cursor.node, cursor.away, cursor.by_leader = None, False, True
+
     def _fail(self, cursor: _Cursor, error: PenstockError) -> None:
         self.drop(cursor.range.tp)
         self._deliver(Delivery((RangeFault(cursor.range.tp, error, cursor.position),), 0))
+
+
+def _brings(part: Part | None) -> bool:
+    """Whether there are record batches in it."""
+    return part is not None and part.end > part.start
 
 
 def _now() -> float:

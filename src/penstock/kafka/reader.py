@@ -37,7 +37,8 @@ class ReaderOptions:
     topic-partition in it; a larger batch arrives nevertheless. `prefetch_bytes`: most bytes of answers that wait or
     are under way. `max_batch_bytes`: what one batch may decompress to. `on_data_loss`: "fail" ends a range whose
     offsets were deleted, "skip" goes on behind them and says so with a Lost. `unavailable_timeout_ms`: how long a
-    topic-partition may make no progress because of the brokers.
+    topic-partition may make no progress because of the brokers. `fetch_min_bytes`, `fetch_max_wait_ms`: a broker
+    answers once it has so much, or after so long. `rack`: replicas in it are asked where the brokers say so.
     """
 
     connection: Mapping[str, object] | Callable[[], Mapping[str, object]] = field(repr=False)
@@ -49,6 +50,9 @@ class ReaderOptions:
     on_data_loss: Literal["fail", "skip"] = "fail"
     check_crcs: bool = True
     unavailable_timeout_ms: int = 60_000
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    rack: str = ""
 
 
 def read(

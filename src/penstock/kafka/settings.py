@@ -28,6 +28,7 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SERVER = re.compile(r"(?:[A-Z_]+://)?(?P<server>(?:\[[0-9A-Fa-f:.%]+\]|[^\s\[\]:/,]+):(?P<port>[0-9]{1,5}))")
 _HIGHEST_PORT = 65_535
+_FETCH_WAIT_MS, _REQUEST_TIMEOUT_MS = 500, 30_000
 _NEEDS_SASL = ("sasl.mechanism", "sasl.jaas.config", "sasl.oauthbearer.token.endpoint.url")
 _NEEDS_TLS = tuple(name for name in SECURITY_PROPERTIES if re.match(r"ssl\.(truststore|keystore|key)\.", name))
 
@@ -51,9 +52,9 @@ class KafkaSettings:
     fetch_max_bytes: int = 52_428_800
     max_partition_fetch_bytes: int = 1_048_576
     fetch_min_bytes: int = 1
-    fetch_max_wait_ms: int = 500
+    fetch_max_wait_ms: int = _FETCH_WAIT_MS
     check_crcs: bool = True
-    request_timeout_ms: int = 30_000
+    request_timeout_ms: int = _REQUEST_TIMEOUT_MS
     default_api_timeout_ms: int = 15_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -108,7 +109,17 @@ class _Parsing:
                     found[each.field] = each.read(self.values[each.name])
                 except ValueError as error:
                     self.refuse(each.name, f"{error}, got `{self.values[each.name]}`")
+        self._waits(found)
         return found | self._security()
+
+    def _waits(self, found: dict[str, Any]) -> None:
+        """A broker that waits longer than we do for its answer would never be heard."""
+        wait, most = found.get("fetch_max_wait_ms"), found.get("request_timeout_ms")
+        if wait is None and most is not None:
+            found["fetch_max_wait_ms"] = min(_FETCH_WAIT_MS, most // 2)
+        elif wait is not None and wait >= (most or _REQUEST_TIMEOUT_MS):
+            limit = most or _REQUEST_TIMEOUT_MS
+            self.refuse("fetch.max.wait.ms", f"must be less than request.timeout.ms (`{limit}`), got `{wait}`")
 
     def _names(self) -> None:
         honoured = {each.name for each in PLAIN_PROPERTIES} | SECURITY_PROPERTIES.keys()

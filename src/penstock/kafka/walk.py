@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.kafka.memory import compiled, memcpy
+from penstock.compiled import compiled, memcpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

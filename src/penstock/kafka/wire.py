@@ -28,7 +28,10 @@ _TRANSACTION = struct.Struct(">qq")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One topic-partition of an answer; its record batches are `data[start:end]` of it."""
+    """One topic-partition of an answer; its record batches are `data[start:end]` of it.
+
+    `nearer`: a replica in the client's rack that it is to ask instead, or -1.
+    """
 
     tp: TopicPartition
     error: int
@@ -37,6 +40,7 @@ class Part:
     aborted: tuple[AbortedTransaction, ...]
     start: int
     end: int
+    nearer: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +101,14 @@ class _Reading:
         if version >= 5:  # noqa: PLR2004 - log start, KIP-107
             self._number(_INT64)
         listed = self._bytes(max(self._number(_INT32), 0) * _TRANSACTION.size)
+        nearer = -1
         if version >= 11:  # noqa: PLR2004 - nearest replica, KIP-392; only for clients that name their rack
-            self._number(_INT32)
+            nearer = self._number(_INT32)
         size = max(self._number(_INT32), 0)
         start = self._at
         self._skip(size)
         aborted = tuple(map(AbortedTransaction._make, _TRANSACTION.iter_unpack(listed)))
-        return Part(tp, error, high_watermark, last_stable, aborted, start, start + size)
+        return Part(tp, error, high_watermark, last_stable, aborted, start, start + size, nearer)
 
     def _number(self, kind: struct.Struct) -> int:
         (value,) = kind.unpack_from(self._data, self._at)

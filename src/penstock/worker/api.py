@@ -44,6 +44,13 @@ def make_app(host: Host, version: str) -> Flask:
         body = request.get_json()
         return _described(host.load(str(body["name"]), _texts(body["config"]))), 201
 
+    _add_connector(app, host)
+    return app
+
+
+def _add_connector(app: Flask, host: Host) -> None:
+    """The paths of one connector."""
+
     @app.get("/connectors/<name>")
     def described(name: str) -> dict[str, Any]:
         return _described(host.get(name))
@@ -61,11 +68,14 @@ def make_app(host: Host, version: str) -> Flask:
             connector["trace"] = hosted.error
         return {"name": name, "connector": connector, "tasks": [], "type": "sink"}
 
+    @app.post("/connectors/<name>/flush")
+    def flush(name: str) -> dict[str, Any]:
+        done = host.flush(name)
+        return {"name": name, "records": done.records, "objects": done.objects, "bytes": done.bytes}
+
     @app.get("/connectors/<name>/positions")
     def positions(name: str) -> dict[str, Any]:
         return _positions(host.get(name))
-
-    return app
 
 
 def _described(hosted: Hosted) -> dict[str, Any]:

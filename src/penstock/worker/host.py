@@ -20,15 +20,27 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.report import RunSummary, SinkStatus
+    from penstock.summary import CycleSummary
 
 State = Literal["RUNNING", "PAUSED", "FAILED"]
 
 _log = logging.getLogger("penstock.worker")
 _STOP_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
 
 
 class ConnectorSink(Protocol):
     """What the host needs of `penstock.Sink`."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about its configuration."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has its state log and moves records."""
+        ...
 
     def run(
         self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
@@ -38,6 +50,10 @@ class ConnectorSink(Protocol):
 
     def status(self) -> SinkStatus:
         """Where every topic-partition stands."""
+        ...
+
+    def flush(self) -> CycleSummary:
+        """Close and commit what is open."""
         ...
 
 
@@ -128,6 +144,18 @@ class Host:
             del self._hosted[name]
         _log.info("connector.unloaded name=%s", name)
 
+    def flush(self, name: str) -> CycleSummary:
+        """Close and commit what a running connector has open. Raises UnknownConnectorError, BusyError."""
+        hosted = self.get(name)
+        # One that is still starting would be overtaken by a flush of its own.
+        while not hosted.sink.is_running:
+            if not _runs(hosted):
+                why = f": {hosted.error}" if hosted.error else "; resume it first"
+                msg = f"connector `{name}` does not run{why}"
+                raise BusyError(msg)
+            time.sleep(_LOOK_SECONDS)
+        return hosted.sink.flush()
+
     def pause(self, name: str) -> None:
         """End a connector after its running cycle, and keep it so over restarts."""
         with self._changing:
@@ -186,6 +214,8 @@ class Host:
         log_file = open_file(self._logs, name)
         try:
             _log.info("connector.started name=%s", name)
+            for warning in hosted.sink.warnings:
+                _log.warning("connector.odd name=%s reason=%s", name, warning)
             hosted.sink.run(self._session(), stop=hosted.stop)
             _log.info("connector.stopped name=%s", name)
         except PenstockError as error:
@@ -203,6 +233,8 @@ class _Unusable:
     """In the place of a sink whose saved configuration is no longer valid."""
 
     error: PenstockError
+    warnings: tuple[str, ...] = ()
+    is_running: bool = False
 
     def run(
         self,
@@ -214,6 +246,9 @@ class _Unusable:
         raise self.error
 
     def status(self) -> SinkStatus:
+        raise self.error
+
+    def flush(self) -> CycleSummary:
         raise self.error
 
 

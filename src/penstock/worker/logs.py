@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ _OLD_FILES = 3
 
 def configure() -> None:
     """Send what Penstock logs to stderr, with the connector's name in front where there is one."""
-    handler = logging.StreamHandler()
+    handler = _StandardError()
     handler.setFormatter(_WorkerFormatter(_FORMAT))
     logger = logging.getLogger("penstock")
     logger.addHandler(handler)
@@ -43,6 +44,18 @@ def close_file(handler: logging.Handler) -> None:
     """End what `open_file` began."""
     logging.getLogger("penstock").removeHandler(handler)
     handler.close()
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at the time, so that a progress line moves out of the way."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        pass
 
 
 class _WorkerFormatter(logging.Formatter):

@@ -1,4 +1,4 @@
-"""Two doors from Python into LLVM for the compiled walk: a typed `njit`, and memcpy between two arrays."""
+"""Two doors from Python into LLVM for compiled loops: a typed `njit`, and memcpy between two arrays."""
 
 from __future__ import annotations
 

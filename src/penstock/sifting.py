@@ -1,0 +1,113 @@
+"""Which rows of a batch go into files, and under which encoded partition: pure, but for what the parts ask outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from penstock.batch import RecordBatch
+from penstock.converters.base import NULL_VALUE
+from penstock.model import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from penstock.coding import LabelCodes
+    from penstock.companions import Companion, Prepared
+    from penstock.converters.base import Converted, Converter
+    from penstock.model import PlannedRange, Records
+    from penstock.partitioners.base import Extractor, Labels, Partitioner
+
+NullValues = Literal["fail", "ignore", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """The parts that look at records before they are written.
+
+    `extractor`: None where no time is needed. `null_values`: what a record without a value does; with `write` it goes
+    to the encoded partition `tombstones`. `report_nulls`: null values that are left out are wanted as reasons.
+    """
+
+    converter: Converter
+    partitioner: Partitioner
+    extractor: Extractor | None = None
+    companions: tuple[Companion, ...] = ()
+    null_values: NullValues = "fail"
+    tombstones: str = "tombstone"
+    report_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A batch on its way into files.
+
+    `labels`: the code of each row's encoded partition. `times`: extracted ones, or None. `reasons`: row -> why it must
+    not be written, in row order. `ignored`: rows that are left out without a reason; `tombs`: rows that are tombstones;
+    both None where there are none.
+    """
+
+    records: Records
+    converted: Converted
+    prepared: tuple[Prepared, ...]
+    labels: NDArray[np.int32]
+    times: NDArray[np.int64] | None
+    reasons: dict[int, Reason]
+    ignored: NDArray[np.bool_] | None = None
+    tombs: NDArray[np.bool_] | None = None
+    tomb_label: int = -2
+
+    def kept(self) -> NDArray[np.bool_] | None:
+        """Which rows are written; None where all are."""
+        if not self.reasons and self.ignored is None:
+            return None
+        kept = np.ones(len(self.records), dtype=np.bool_) if self.ignored is None else ~self.ignored
+        kept[list(self.reasons)] = False
+        return kept
+
+
+def sift(records: Records, sieve: Sieve, codes: LabelCodes, planned: PlannedRange, now_ms: int) -> Sifted:
+    """Convert a batch of at least one record, label it and find what is wrong with it."""
+    converted = sieve.converter.convert(records)
+    prepared = tuple(companion.prepare(records) for companion in sieve.companions)
+    batch = RecordBatch(records, converted, sieve.converter, planned, now_ms, sieve.extractor)
+    labels = sieve.partitioner.encode(batch)
+    rows = codes.codes(labels, len(records))
+    times = None if sieve.extractor is None else batch.times.ms
+    nulls = converted.nulls
+    tombs, tomb_label = None, -2
+    if nulls is not None and sieve.null_values == "write":
+        tombs, tomb_label = nulls, codes.code_of(sieve.tombstones, apart=True)
+        rows = np.where(nulls, np.int32(tomb_label), rows)
+        times = None if times is None else np.where(nulls, records.timestamps, times)
+    silent = nulls is not None and sieve.null_values == "ignore" and not sieve.report_nulls
+    reasons = _reasons(converted, prepared, labels, sieve)
+    return Sifted(records, converted, prepared, rows, times, reasons, nulls if silent else None, tombs, tomb_label)
+
+
+def _reasons(converted: Converted, prepared: Sequence[Prepared], labels: Labels, sieve: Sieve) -> dict[int, Reason]:
+    """What is wrong, row by row; a null value is asked for nothing more but its key."""
+    nulls = converted.nulls
+    found: list[tuple[int, Reason]] = []
+    if nulls is not None and sieve.null_values == "fail":
+        found += [(row, Reason("TASK_PUT", NULL_VALUE)) for row in np.flatnonzero(nulls).tolist()]
+    elif nulls is not None and sieve.null_values == "ignore" and sieve.report_nulls:
+        found += [(row, Reason("TASK_PUT", "the value is null", null=True)) for row in np.flatnonzero(nulls).tolist()]
+    found += [(each.row, Reason("VALUE_CONVERTER", each.reason)) for each in converted.faults]
+    ignored = nulls is not None and sieve.null_values == "ignore"
+    found += [
+        (each.row, Reason("KEY_CONVERTER", f"key: {each.reason}"))
+        for each in (fault for one in prepared for fault in one.converted.faults)
+        if not (ignored and nulls is not None and nulls[each.row])
+    ]
+    found += [
+        (each.row, Reason("TASK_PUT", each.reason)) for each in labels.refusals if nulls is None or not nulls[each.row]
+    ]
+    reasons: dict[int, Reason] = {}
+    for row, reason in found:
+        reasons.setdefault(row, reason)
+    return dict(sorted(reasons.items()))

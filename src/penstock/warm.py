@@ -1,0 +1,18 @@
+"""`python -m penstock.warm`: fill numba's cache, so that no later process waits for the compiler."""
+
+from __future__ import annotations
+
+from penstock import cutter
+from penstock.fields import avro, keys
+from penstock.formats import rows
+from penstock.kafka import walk
+
+
+def warm() -> None:
+    """Compile everything that is compiled, or load it."""
+    for module in (walk, cutter, rows, avro, keys):
+        module.warm()
+
+
+if __name__ == "__main__":
+    warm()
