@@ -38,7 +38,7 @@ def pair(converter: str, file_format: str, separator: bytes = b"\n", codec: str 
     """A converter and a format that fit, put together as the pipeline does it."""
     made = FORMATS[file_format](FormatOptions(avro_codec=codec, bytes_separator=separator))
     kind = converters.negotiate(converter, file_format, made.accepts)
-    return converters.build(converter, kind, {}, separator=made.separator, connect_meta_data=True), made
+    return converters.build(converter, kind, {}, converters.ConverterOptions(separator=made.separator)), made
 
 
 def rows(converted: Converted) -> list[bytes | None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from penstock import converters, cutter, planner, stores
 from penstock.coding import SchemaRules
 from penstock.companions import Companion, Headers, Keys
+from penstock.converters import ConverterOptions
 from penstock.converters import build as build_converter
 from penstock.converters.compatibility import Mode, joins, lacks_version, newer
 from penstock.crashpoints import reach
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from penstock.config import SinkConfig
     from penstock.converters.base import Converter, Kind
+    from penstock.converters.connect_json import DecimalFormat
     from penstock.formats.base import Format
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from penstock.store.s3 import S3Store
     from penstock.store.upload import ObjectWriter
 
-_WITH_SCHEMAS = ("avro",)
+_WITH_SCHEMAS = ("avro", "json_envelope")
 _LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 
@@ -90,7 +92,7 @@ def check(config: SinkConfig) -> None:
 
 def content_cuts(config: SinkConfig) -> bool:
     """Whether something in the records can close files before `flush.size` does: a schema that changes, a time."""
-    return config.value_converter in _WITH_SCHEMAS or _cut_rules(config).by_content
+    return _name(config) in _WITH_SCHEMAS or _cut_rules(config).by_content
 
 
 def scheduled(config: SinkConfig) -> Callable[[int], int] | None:
@@ -259,32 +261,29 @@ def _named_format(config: SinkConfig, name: str) -> Format:
     return FORMATS[name](options)
 
 
+def _name(config: SinkConfig) -> str:
+    return converters.resolve(config.value_converter, config.converter_options)
+
+
 def _kind(config: SinkConfig) -> Kind:
-    return converters.negotiate(config.value_converter, config.format_class, _format(config).accepts)
+    return converters.negotiate(_name(config), config.format_class, _format(config).accepts)
 
 
 @functools.lru_cache(maxsize=16)
-def _converter(
-    name: str,
-    kind: Kind,
-    options: tuple[tuple[str, str], ...],
-    separator: bytes,
-    connect_meta_data: bool,
-    part: Literal["value", "key"] = "value",
-) -> Converter:
+def _converter(name: str, kind: Kind, own: tuple[tuple[str, str], ...], options: ConverterOptions) -> Converter:
     """One converter with its cached schemas serves every job of a process."""
-    return build_converter(
-        name, kind, dict(options), separator=separator, connect_meta_data=connect_meta_data, part=part
-    )
+    return build_converter(name, kind, dict(own), options)
 
 
 def _converter_of(config: SinkConfig) -> Converter:
-    return _converter(
-        config.value_converter,
-        _kind(config),
-        tuple(sorted(config.converter_options.items())),
-        _format(config).separator,
-        config.connect_meta_data,
+    own, options = tuple(sorted(config.converter_options.items())), _converter_options(config, _format(config))
+    return _converter(_name(config), _kind(config), own, options)
+
+
+def _converter_options(config: SinkConfig, chosen: Format, part: Literal["value", "key"] = "value") -> ConverterOptions:
+    decimals: DecimalFormat = config.records.decimals  # type: ignore[assignment]  # its Choice has these words
+    return ConverterOptions(
+        chosen.separator, config.connect_meta_data, decimals, config.records.optional_map_keys, part
     )
 
 
@@ -317,9 +316,10 @@ def _companions(config: SinkConfig) -> tuple[Companion, ...]:
     found: list[Companion] = []
     if records.store_keys:
         chosen = _named_format(config, records.keys_format)
-        kind = converters.negotiate(records.key_converter, records.keys_format, chosen.accepts, "key.converter")
-        options = tuple(sorted(config.key_converter_options.items()))
-        converter = _converter(records.key_converter, kind, options, chosen.separator, config.connect_meta_data, "key")
+        name = converters.resolve(records.key_converter, config.key_converter_options)
+        kind = converters.negotiate(name, records.keys_format, chosen.accepts, "key.converter")
+        own = tuple(sorted(config.key_converter_options.items()))
+        converter = _converter(name, kind, own, _converter_options(config, chosen, "key"))
         found.append(Keys(converter, kind, chosen))
     if records.store_headers:
         chosen = _named_format(config, records.headers_format)

@@ -86,7 +86,7 @@ value.converter=avro
         ({"flush_size": "3.5"}, "flush.size must be an integer, got `3.5`"),
         ({"aws_access_key_id": "x"}, "go together"),
         ({"transforms": "a"}, "not supported yet: transforms"),
-        ({"value_converter": "json"}, "value.converter.schemas.enable=false"),
+        ({"value_converter_schemas_enable": "maybe", "value_converter": "json"}, "schemas.enable must be"),
         ({"schema_compatibility": "FULL_TRANSITIVE"}, "schema.compatibility must be NONE, BACKWARD"),
         ({"s3_part_size": "1"}, "s3.part.size must be an integer >= 5242880"),
         ({"name": "a/b"}, "name must be"),

@@ -30,7 +30,6 @@ AVRO = HEAD + "format.class=avro\nvalue.converter=avro\n"
 WORKER = parse("bootstrap.servers=k:9092\n", "w")
 REGISTRY = "value.converter.schema.registry.url"
 CONVERTER_RULE = "must be avro, json, string, bytes, protobuf or json_schema, or the Java class name of one of them"
-TURN_OFF = "set value.converter.schemas.enable=false where the values have none"
 NO_JAVA = (
     "reads Java system properties, which do not exist here; "
     "set aws.access.key.id and aws.secret.access.key, or use `environment`"
@@ -183,15 +182,13 @@ def test_mistakes_of_the_worker_file_come_after_the_connector_s():
     ]
 
 
-def test_json_needs_its_schemas_turned_off_since_connect_has_them_on():
+def test_json_has_schemas_unless_they_are_turned_off():
     json = f"{HEAD}format.class=json\nvalue.converter=json\n"
-    assert problems(json) == [
-        f"f: not supported yet: JSON with schemas, which is Connect's default; {TURN_OFF}",
-    ]
-    assert problems(f"{json}value.converter.schemas.enable=true\n") == [
-        "f:8: not supported yet: value.converter.schemas.enable=`true`; so far it can be `false`"
-    ]
+    assert load(json).converter_options == {}
     assert load(f"{json}value.converter.schemas.enable=false\n").converter_options == {"schemas.enable": "false"}
+    assert problems(f"{json}value.converter.schemas.enable=maybe\n")[0].startswith(
+        "f:8: value.converter.schemas.enable"
+    )
 
 
 SOURCE = "value.converter.basic.auth.credentials.source"

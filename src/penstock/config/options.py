@@ -85,7 +85,6 @@ OPTIONS: Mapping[str, tuple[Property, ...]] = {
             name="schemas.enable",
             kind=Bool(),
             default="true",
-            supported=(False,),
             origin="Connect",
             doc="Whether every value is an object of `schema` and `payload`.",
         ),
@@ -126,13 +125,7 @@ def read_options(
     behind = {name.removeprefix(prefix): value.text.strip() for name, value in given.items() if name.startswith(prefix)}
     for option in OPTIONS.get(kind, ()):
         declared = _prefixed(option, prefix)
-        value = read_value(declared, given, file, findings)
-        if kind == "json" and value is True:  # only as the default: given, it is refused above
-            findings.problem(
-                None,
-                f"{file}: not supported yet: JSON with schemas, which is Connect's default; "
-                f"set {declared.name}=false where the {prefix.partition('.')[0]}s have none",
-            )
+        read_value(declared, given, file, findings)
     return _with_login(behind, given, findings, prefix) if kind == "avro" else behind
 
 

@@ -58,6 +58,20 @@ class RecordsConfig:
         doc="What record keys are written in: like `value.converter`, with options behind `key.converter.`. Looked at "
         "only where `store.kafka.keys` is true; `string` where nothing is said.",
     )
+    decimals: str = prop(
+        "json.decimal.format",
+        Choice(("BASE64", "NUMERIC"), any_case=True),
+        default="BASE64",
+        shapes=True,
+        doc="How decimals are written in JSON: their unscaled bytes in base64, or as numbers.",
+    )
+    optional_map_keys: bool = prop(
+        "allow.optional.map.keys",
+        Bool(),
+        default="false",
+        shapes=True,
+        doc="Whether a map with optional text keys becomes an Avro map (JSON with schemas).",
+    )
     null_values: str = prop(
         "behavior.on.null.values",
         Choice(("fail", "ignore", "write"), any_case=True),

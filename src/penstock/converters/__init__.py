@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from penstock.converters.avro import AvroConverter
 from penstock.converters.bytes import BytesConverter
 from penstock.converters.json import JsonConverter
+from penstock.converters.json_envelope import JsonEnvelopeConverter
 from penstock.converters.string import StringConverter
 from penstock.errors import ConfigError
 from penstock.registry import Registry
@@ -15,13 +17,37 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from penstock.converters.base import Converter, Kind
+    from penstock.converters.connect_json import DecimalFormat
 
 KINDS: dict[str, tuple[Kind, ...]] = {
     "avro": ("avro", "json"),
     "json": ("json",),
+    "json_envelope": ("avro", "json"),
     "string": ("text", "avro", "json"),
     "bytes": ("bytes", "avro", "json"),
 }
+_WORDS = {"json": "`json` with schemas.enable=false", "json_envelope": "`json` with schemas.enable=true"}
+
+
+@dataclass(frozen=True, slots=True)
+class ConverterOptions:
+    """What converters take from properties that are not their own.
+
+    `separator`: the format's, for `text` and `bytes`. `decimals`: `json.decimal.format`; `optional_map_keys`:
+    `allow.optional.map.keys`.
+    """
+
+    separator: bytes = b""
+    connect_meta_data: bool = True
+    decimals: DecimalFormat = "BASE64"
+    optional_map_keys: bool = False
+    part: Literal["value", "key"] = "value"
+
+
+def resolve(name: str, options: Mapping[str, str]) -> str:
+    """The converter that a short name stands for: JSON has schemas unless it is told otherwise, as in Connect."""
+    has_schemas = options.get("schemas.enable", "true").strip().lower() != "false"
+    return "json_envelope" if name == "json" and has_schemas else name
 
 
 def negotiate(converter: str, file_format: str, accepts: tuple[Kind, ...], where: str = "value.converter") -> Kind:
@@ -32,35 +58,27 @@ def negotiate(converter: str, file_format: str, accepts: tuple[Kind, ...], where
     """
     common = [kind for kind in accepts if kind in KINDS[converter]]
     if not common:
-        able = ", ".join(f"`{name}`" for name, kinds in KINDS.items() if set(kinds) & set(accepts))
+        able = ", ".join(_WORDS.get(name, f"`{name}`") for name, kinds in KINDS.items() if set(kinds) & set(accepts))
         msg = (
-            f"{where} `{converter}` cannot be written with format.class `{file_format}`; "
+            f"{where} {_WORDS.get(converter, f'`{converter}`')} cannot be written with format.class `{file_format}`; "
             f"this format takes the converters {able}"
         )
         raise ConfigError([msg])
     return common[0]
 
 
-def build(
-    name: str,
-    kind: Kind,
-    options: Mapping[str, str],
-    *,
-    separator: bytes,
-    connect_meta_data: bool,
-    part: Literal["value", "key"] = "value",
-) -> Converter:
-    """The converter of that short name.
+def build(name: str, kind: Kind, own: Mapping[str, str], options: ConverterOptions) -> Converter:
+    """The converter of a name that `resolve` gave. Raises `ConfigError` where an option is missing.
 
-    `options`: what stands behind `value.converter.` in the properties. `separator`: the format's, for `text` and
-    `bytes`. Raises `ConfigError` where an option is missing.
+    `own`: what stands behind `value.converter.` in the properties, or `key.converter.`.
     """
     if name == "avro":
-        return AvroConverter(
-            kind, Registry.of(options, f"{part}.converter"), connect_meta_data=connect_meta_data, part=part
-        )
+        registry = Registry.of(own, f"{options.part}.converter")
+        return AvroConverter(kind, registry, options.connect_meta_data, options.decimals, options.part)
+    if name == "json_envelope":
+        return JsonEnvelopeConverter(kind, options.connect_meta_data, options.decimals, options.optional_map_keys)
     if name == "json":
         return JsonConverter()
     if name == "string":
-        return StringConverter(kind, separator)
-    return BytesConverter(kind, separator)
+        return StringConverter(kind, options.separator)
+    return BytesConverter(kind, options.separator)

@@ -5,6 +5,7 @@ Compiled per schema: what msgspec writes the same way is left alone, so most val
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -148,13 +149,13 @@ class _Compiler:
 
 
 def _decimal(scale: int) -> Change:
-    def change(value: bytes) -> msgspec.Raw:
-        unscaled = int.from_bytes(value, "big", signed=True)
-        digits = str(abs(unscaled)).zfill(scale + 1)
-        text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
-        return msgspec.Raw(f"{'-' if unscaled < 0 else ''}{text}".encode())
+    return lambda value: numeric(int.from_bytes(value, "big", signed=True), scale)
 
-    return change
+
+def numeric(unscaled: int, scale: int) -> msgspec.Raw:
+    """Java's `BigDecimal.toString`, which Python's Decimal follows."""
+    digits = tuple(int(digit) for digit in str(abs(unscaled)))
+    return msgspec.Raw(str(Decimal((int(unscaled < 0), digits, -scale))).encode())
 
 
 def _or_default(change: Change | None, default: Json) -> Change:
