@@ -13,6 +13,8 @@ from penstock.model import TopicPartition
 
 VARIABLE = re.compile(r"\{\{\s*([^{}:]*?)\s*(?::\s*([^{}]*?)\s*)?\}\}")
 """A variable of `path.template`: its name, and what stands behind its colon."""
+PADDING = re.compile(r"padding=(true|false|[0-9]|1[0-9])")
+"""What may stand behind the colon of `partition` and `start_offset`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +46,9 @@ class Layout:
     def key(self, tp: TopicPartition, encoded_partition: str, start: int) -> str:
         """The key of the object of `encoded_partition` whose first record is at `start`."""
         if self.template:
-            return self._filled(encoded_partition, tp, start) + self.extension
+            return filled(encoded_partition, tp, self.pad_width, start) + self.extension
         name = self.file_delim.join((tp.topic, str(tp.partition), f"{start:0{self.pad_width}d}"))
         return f"{self.prefix(tp.topic)}{encoded_partition}{self.directory_delim}{name}{self.extension}"
-
-    def _filled(self, label: str, tp: TopicPartition, start: int) -> str:
-        values = {"topic": tp.topic, "partition": str(tp.partition), "start_offset": str(start)}
-
-        def value(match: re.Match[str]) -> str:
-            return values[match[1]].zfill(self.pad_width if match[2] == "padding=true" else 0)
-
-        return VARIABLE.sub(value, label)
 
     def parse(self, key: str) -> ParsedKey | None:
         """The parts of a key that `key` rendered, or None when it is none of this layout's.
@@ -84,3 +78,15 @@ class ParsedKey:
     tp: TopicPartition
     encoded_partition: str
     start: int
+
+
+def filled(template: str, tp: TopicPartition, pad_width: int, start: int = 0) -> str:
+    """A template with topic, partition and start offset filled in."""
+    values = {"topic": tp.topic, "partition": str(tp.partition), "start_offset": str(start)}
+
+    def value(match: re.Match[str]) -> str:
+        padding = (match[2] or "").removeprefix("padding=")
+        width = pad_width if padding == "true" else int(padding) if padding.isdigit() else 0
+        return values[match[1]].zfill(width)
+
+    return VARIABLE.sub(value, template)

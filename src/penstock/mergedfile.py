@@ -6,7 +6,7 @@ Until then the raw records wait in the task's budget of memory, or on local disk
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,12 +35,19 @@ class MergedFile:
     key: str
     encoded_partition: str
     converter: Converter
-    encoder: Callable[[int], Encoder]
+    encoder_for: Callable[[int], Encoder]
     newest: Callable[[set[int]], int]
     writer: ObjectWriter
     extent: Extent
     raw: Spool
     _codes: set[int] = field(default_factory=set)
+    _encoder: Encoder | None = None
+
+    @property
+    def encoder(self) -> Encoder:
+        """What encoded the closed file."""
+        assert self._encoder is not None  # noqa: S101 - it is closed
+        return self._encoder
 
     def write(self, records: Records, chunk: Chunk, rows: Rows) -> None:
         """Keep rows, of which there is at least one."""
@@ -60,7 +67,8 @@ class MergedFile:
         Raises:
             DataError: a row cannot be projected to the newest schema.
         """
-        encoder, left = self.encoder(self.code), self.extent.records
+        encoder, left = self.encoder_for(self.code), self.extent.records
+        self._encoder = encoder
         raw = self.raw.reader()
         while left:
             records: Records = pickle.load(raw)  # noqa: S301 - written above, in a file without a name
@@ -68,7 +76,8 @@ class MergedFile:
             if made.faults:
                 bad = made.faults[0]
                 raise DataError(records.tp, int(records.offsets[bad.row]), bad.reason)
-            for buffer in encoder.write(made.chunk, slice(0, len(records))):
+            chunk = replace(made.chunk, positions=records.offsets)
+            for buffer in encoder.write(chunk, slice(0, len(records))):
                 self.writer.write(buffer)
             left -= len(records)
         for buffer in encoder.finish():

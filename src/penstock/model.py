@@ -147,7 +147,7 @@ class CommittedObject:
     min_timestamp: int
     max_timestamp: int
     reason: CutReason
-    view: Literal["value", "keys", "headers", "errors"] = "value"
+    view: Literal["value", "keys", "headers", "errors", "index"] = "value"
 
 
 @dataclass(frozen=True, slots=True)

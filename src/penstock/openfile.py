@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -118,5 +118,5 @@ def projected(converter: Converter, records: Records, chunk: Chunk, rows: Rows, 
         if made.faults:
             bad = made.faults[0]
             raise DataError(records.tp, int(records.offsets[mine[bad.row]]), bad.reason)
-        parts.append((made.chunk, slice(0, len(mine))))
+        parts.append((replace(made.chunk, positions=records.offsets[mine]), slice(0, len(mine))))
     return parts

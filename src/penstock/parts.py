@@ -12,6 +12,7 @@ from penstock.companions import Companion, Headers, Keys
 from penstock.converters import ConverterOptions
 from penstock.converters import build as build_converter
 from penstock.converters.compatibility import Mode, joins, lacks_version, newer
+from penstock.converters.framed import FramedConverter, Frames
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
@@ -82,9 +83,9 @@ def looked_at(config: SinkConfig) -> dict[str, bool]:
         *config.partitioning.fields,
         *re.findall(r"\{\{\s*field\s*:\s*([^{}]*?)\s*\}\}", config.partitioning.path_template),
     )
-    kept = bool(config.errors.topic or config.errors.directory)
+    kept, frames = bool(config.errors.topic or config.errors.directory), _frames(config)
     return {
-        "keys": kept or config.records.store_keys or KEY in paths,
+        "keys": kept or config.records.store_keys or KEY in paths or (frames is not None and frames.keys),
         "headers": kept or config.records.store_headers or any(path.startswith(HEADER) for path in paths),
     }
 
@@ -102,6 +103,8 @@ def _named_format(config: SinkConfig, name: str, budget: Budget | None) -> Forma
         config.compression_type,
         config.compression_level,
         config.parquet_codec,
+        config.block_gzip.block_size,
+        b"" if _frames(config) is not None else config.block_gzip.value_delimiter.encode(),
         budget or Budget(),
     )
     return FORMATS[name](options)
@@ -112,7 +115,10 @@ def _name(config: SinkConfig) -> str:
 
 
 def _kind(config: SinkConfig) -> Kind:
-    return converters.negotiate(_name(config), config.format_class, file_format(config).accepts)
+    accepts = file_format(config).accepts
+    if _frames(config) is not None:
+        accepts = tuple(kind for kind in accepts if kind != "json")
+    return converters.negotiate(_name(config), config.format_class, accepts)
 
 
 @functools.lru_cache(maxsize=16)
@@ -123,7 +129,18 @@ def _converter(name: str, kind: Kind, own: tuple[tuple[str, str], ...], options:
 
 def _converter_of(config: SinkConfig) -> Converter:
     own, options = tuple(sorted(config.converter_options.items())), _converter_options(config, file_format(config))
-    return _converter(_name(config), _kind(config), own, options)
+    made, frames = _converter(_name(config), _kind(config), own, options), _frames(config)
+    return made if frames is None else FramedConverter(made, frames)
+
+
+def _frames(config: SinkConfig) -> Frames | None:
+    """What stands around block-GZIP's records, where it is more than a delimiter behind each."""
+    chosen = config.block_gzip
+    lengths = chosen.records == "binary"
+    if config.format_class != "block_gzip" or not (lengths or chosen.has_keys or chosen.delimiter_once):
+        return None
+    before, behind = chosen.key_delimiter.encode(), chosen.value_delimiter.encode()
+    return Frames(chosen.has_keys, lengths, before, behind, chosen.delimiter_once)
 
 
 def _converter_options(config: SinkConfig, chosen: Format, part: Literal["value", "key"] = "value") -> ConverterOptions:

@@ -12,10 +12,12 @@ from penstock.crashpoints import reach
 from penstock.errors import ConfigError, StoreUnavailable
 from penstock.kafka.deadletters import DeadLetterTopic
 from penstock.kafka.reader import ReaderOptions
+from penstock.newestindex import NewestIndexes
 from penstock.rangewriter import Pipeline
 from penstock.registry import Registry
 from penstock.rejects import ErrorPolicy
 from penstock.spool import Budget
+from penstock.statelog.history import entries
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names
 from penstock.store.probe import refuses_overwrites
@@ -25,11 +27,12 @@ from penstock.store.upload import Owner, Uploads, abort_leftovers
 if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
-    from penstock.model import TopicPartition
+    from penstock.model import Commit, TopicPartition
     from penstock.statelog import Head
     from penstock.store.s3 import S3Store
     from penstock.store.upload import ObjectWriter
 
+_NEWEST_ENTRIES = 20  # among so many is the last commit, unless starts failed one after the other
 _LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 
@@ -110,6 +113,17 @@ def sweep(config: SinkConfig, opened: S3Store, topics: list[str]) -> int:
     """
     prefixes = {prefix for topic in topics if topic in (prefix := parts.layout(config).prefix(topic))}
     return sum(abort_leftovers(opened, prefix) for prefix in sorted(prefixes))
+
+
+def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestIndexes:
+    """What names the newest indexes; the last commit's are written at once."""
+    made = NewestIndexes(opened, config.block_gzip.last_index, config.pad_width)
+    if config.block_gzip.last_index:
+        last: tuple[Commit, ...] = ()
+        for entry in entries(store(stores.of_state(config)), _names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
+            last = entry.commits or last
+        made.write(last)
+    return made
 
 
 def read_head(config: SinkConfig) -> Head:

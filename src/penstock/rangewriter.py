@@ -16,6 +16,9 @@ from penstock import cutter
 from penstock.coding import LabelCodes, SchemaCodes, SchemaRules
 from penstock.companions import CompanionFile, companion_key
 from penstock.errors import DataError, PenstockError, UnavailableError
+from penstock.formats.base import Indexed
+from penstock.formats.blockgzip import INDEX_EXTENSION
+from penstock.indexfile import IndexFile
 from penstock.mergedfile import MergedFile
 from penstock.model import Commit, CommittedObject, Fault, Receipt
 from penstock.openfile import Extent, OpenFile
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from penstock.store.upload import ObjectWriter, StoredObject
 
     ValueFile = OpenFile | MergedFile
-    AnyFile = ValueFile | CompanionFile | RejectFile
+    AnyFile = ValueFile | CompanionFile | RejectFile | IndexFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +280,20 @@ class RangeWriter:
         code = 0 if codes is None else int(codes[row])
         return OpenFile(key, label, code, converter, encoder(code), writer, extent)
 
+    def _index(self, file: ValueFile | None) -> list[tuple[AnyFile, Future[StoredObject]]]:
+        """The index object beside a closed file, where its format has one."""
+        if file is None or not isinstance(file.encoder, Indexed):
+            return []
+        key = file.key.removesuffix(self.pipeline.layout.extension) + INDEX_EXTENSION
+        index = IndexFile(key, file.encoded_partition, self.pipeline.open_object(key, file.extent.start), file.extent)
+        return [(index, index.send(file.encoder.index()))]
+
     def _close_all(self, reason: CutReason) -> None:
         """Close every open file of the topic-partition together."""
         files: list[tuple[AnyFile, Future[StoredObject]]] = [
             (file, file.close()) for opened in self._files.values() for file in opened.files
         ]
+        files += [each for opened in self._files.values() for each in self._index(opened.value)]
         rejects = self._rejects.close()
         rejects = replace(rejects, count=rejects.count + self._ignored)
         self._cuts.append(_Cut(self._last_offset + 1, reason, (*files, *rejects.files), rejects))

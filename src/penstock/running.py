@@ -23,7 +23,7 @@ from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
 from penstock.parts import planner_rules, scheduled
-from penstock.pipeline import check_registry, open_log, open_store, state_url, sweep
+from penstock.pipeline import check_registry, newest_indexes, open_log, open_store, state_url, sweep
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from penstock.engine import Cycle, Job
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
+    from penstock.newestindex import NewestIndexes
     from penstock.summary import FlushRequest
 
 _log = logging.getLogger("penstock.sink")
@@ -67,6 +68,7 @@ class Running:
     kafka: Cluster
     subscription: Subscription
     policy: Policy
+    indexes: NewestIndexes
     last_objects: dict[TopicPartition, str] = field(default_factory=dict)
     seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     flushes: deque[FlushRequest] = field(default_factory=deque)
@@ -94,7 +96,8 @@ class Running:
             engine = Engine(
                 config, planner_rules(config), group, log, kafka, job, _clock_ms, scheduled=scheduled(config)
             )
-            running = cls(config, engine, kafka, subscription, policy)
+            indexes = newest_indexes(config, store, log.head)
+            running = cls(config, engine, kafka, subscription, policy, indexes)
             running.discover()
             running.date_arrivals()
             sweep(config, store, sorted({tp.topic for tp in log.head.positions}))
@@ -195,7 +198,11 @@ class Running:
             return None
         for commit in cycle.commits:
             if commit.objects:
-                self.last_objects[commit.tp] = commit.objects[-1].key
+                self.last_objects[commit.tp] = [each for each in commit.objects if each.view != "index"][-1].key
+        try:
+            self.indexes.write(cycle.commits)
+        except UnavailableError as error:
+            _log.warning("indexes.failed reason=%s", error)
         try:
             self.engine.mirror(cycle)
         except UnavailableError as error:

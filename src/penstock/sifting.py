@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -74,7 +74,8 @@ class Sifted:
 
 def sift(records: Records, sieve: Sieve, codes: LabelCodes, planned: PlannedRange, now_ms: int) -> Sifted:
     """Convert a batch of at least one record, label it and find what is wrong with it."""
-    converted = sieve.converter.convert(records)
+    made = sieve.converter.convert(records)
+    converted = replace(made, chunk=replace(made.chunk, positions=records.offsets))
     prepared = tuple(companion.prepare(records) for companion in sieve.companions)
     batch = RecordBatch(records, converted, sieve.converter, planned, now_ms, sieve.extractor)
     labels = sieve.partitioner.encode(batch)

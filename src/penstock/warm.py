@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock import cutter
 from penstock.columnar import arrays
+from penstock.converters import framed
 from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import walk
@@ -11,7 +12,7 @@ from penstock.kafka import walk
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, cutter, rows, avro, keys, arrays):
+    for module in (walk, cutter, rows, avro, keys, arrays, framed):
         module.warm()
 
 

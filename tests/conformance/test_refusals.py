@@ -124,7 +124,7 @@ CONFIGS = {
         "does not keep {{partition}} apart from what stands beside it",
     ),
     "template with a topic that runs on": (
-        {"path.template": "{{topic}}-{{partition}}+{{start_offset}}"},
+        {"path.template": "{{topic}}{{partition}}+{{start_offset}}"},
         "does not keep {{topic}} apart",
     ),
     "template with a field beside an offset": (

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 CONNECTORS = {
     "io.confluent.connect.s3.S3SinkConnector": "s3",
-    "com.deviantart.kafka_connect_s3.S3SinkConnector": "block_gzip_s3",
-    "com.spredfast.kafka.connect.s3.sink.S3SinkConnector": "block_gzip_s3",
 }
 
 STORAGES = {"io.confluent.connect.s3.storage.S3Storage": "s3"}
@@ -19,7 +17,7 @@ FORMATS = {
     "io.confluent.connect.s3.format.json.JsonFormat": "json",
     "io.confluent.connect.s3.format.bytearray.ByteArrayFormat": "bytes",
     "io.confluent.connect.s3.format.parquet.ParquetFormat": "parquet",
-    "block_gzip": "block_gzip",  # no Java class of this connector writes it
+    "block_gzip": "block_gzip",  # another connector's (penstock.config.foreign)
 }
 
 PARTITIONERS = {
@@ -38,6 +36,7 @@ EXTRACTORS = {
 }
 
 CONVERTERS = {
+    "com.spredfast.kafka.connect.s3.AlreadyBytesConverter": "bytes",
     "io.confluent.connect.avro.AvroConverter": "avro",
     "org.apache.kafka.connect.json.JsonConverter": "json",
     "org.apache.kafka.connect.storage.StringConverter": "string",

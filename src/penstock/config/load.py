@@ -8,6 +8,7 @@ from penstock.config import rules, store_rules
 from penstock.config.accepted import is_accepted
 from penstock.config.classes import CONVERTERS
 from penstock.config.declare import arguments, declarations
+from penstock.config.foreign import is_foreign, understood
 from penstock.config.kinds import Named
 from penstock.config.options import KEY_PREFIX as KEY_OPTION
 from penstock.config.options import PREFIX as OPTION
@@ -53,6 +54,7 @@ def load_sink(
         ConfigError: every mistake of both files, in their order.
     """
     findings = Findings()
+    connector = understood(connector, worker, findings) if is_foreign(connector) else connector
     given = _with_defaults(connector, worker, embedded)
     order = tuple(dict.fromkeys((*connector, *(worker or ()), *given)))
     parsed = {each.name: read_value(each, given, connector.file, findings) for each in _DECLARED}

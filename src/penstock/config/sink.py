@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
+from penstock.config.block_gzip import BlockGzipConfig
 from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
@@ -60,8 +61,7 @@ class SinkConfig:
         Named(classes.CONNECTORS),
         default="s3",
         origin="Connect",
-        supported=("s3",),
-        doc="The connector; Confluent's Java class name is understood.",
+        doc="The connector; Confluent's Java class name is understood, and those of the block-GZIP connector.",
     )
     tasks_max: int = prop("tasks.max", Int(1), default="1", origin="Connect", doc="How many Spark tasks run at once.")
     topics: tuple[str, ...] | None = prop(
@@ -152,6 +152,7 @@ class SinkConfig:
         only_with=("s3.compression.type", ("gzip", "zstd")),
         doc="Level of that compression; -1 leaves it to the library.",
     )
+    block_gzip: BlockGzipConfig = group(BlockGzipConfig)
     partitioning: PartitionConfig = group(PartitionConfig)
     storage_class: str = prop(
         "storage.class", Named(classes.STORAGES), default="s3", supported=("s3",), doc="The storage; only S3."

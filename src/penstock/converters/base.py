@@ -41,12 +41,14 @@ SCHEMALESS = FileSchema()
 class Chunk:
     """Rows of one topic-partition in one kind: row i is `data[offsets[i]:offsets[i + 1]]`.
 
-    `schemas`: int32 per row, codes for `Converter.schema`; None where every row has code 0.
+    `schemas`: int32 per row, codes for `Converter.schema`; None where every row has code 0. `positions`: the Kafka
+    offset of each row, once a batch is sifted.
     """
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     schemas: NDArray[np.int32] | None = None
+    positions: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.formats.avro import AvroFormat
+from penstock.formats.blockgzip import BlockGzipFormat
 from penstock.formats.compression import COMPRESSIONS, CompressedFormat
 from penstock.formats.lines import LinesFormat
 from penstock.formats.parquet import ParquetFormat
@@ -27,6 +28,8 @@ class FormatOptions:
     compression: str = "none"
     compression_level: int = -1
     parquet_codec: str = "snappy"
+    block_size: int = 64 * 1024 * 1024
+    block_separator: bytes = b"\n"
     budget: Budget = field(default_factory=Budget, compare=False)
 
 
@@ -39,6 +42,7 @@ def _compressed(inner: Format, options: FormatOptions) -> Format:
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "avro": lambda options: AvroFormat(options.avro_codec),
     "parquet": lambda options: ParquetFormat(options.parquet_codec, options.budget),
+    "block_gzip": lambda options: BlockGzipFormat(options.block_size, options.block_separator),
     "json": lambda options: _compressed(LinesFormat(("json",), ".json"), options),
     "bytes": lambda options: _compressed(
         LinesFormat(("bytes", "text"), options.bytes_extension, options.bytes_separator), options

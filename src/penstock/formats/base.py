@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +28,15 @@ class Encoder(Protocol):
 
     def abandon(self) -> None:
         """The file is not wanted: give back what waits."""
+        ...
+
+
+@runtime_checkable
+class Indexed(Protocol):
+    """An encoder whose file has an index object beside it."""
+
+    def index(self) -> bytes:
+        """The index, once the file is finished."""
         ...
 
 

@@ -97,35 +97,18 @@ class CompressedFormat:
 
     def encoder(self, schema: FileSchema, key: str) -> CompressedEncoder:
         """An encoder with a compressor of its own."""
-        return CompressedEncoder(self.inner.encoder(schema, key), self.compression.start(self.level))
+        return CompressedEncoder(self.inner.encoder(schema, key), Fed(self.compression.start(self.level)))
 
 
 @dataclass(slots=True)
-class CompressedEncoder:
-    """Feeds what the encoder inside gives to the compressor, a piece at a time."""
+class Fed:
+    """A compressor that gets its bytes in pieces of one size, however they come."""
 
-    inner: Encoder
     compressor: Compressor
     _rest: bytearray = field(default_factory=bytearray)
 
-    def write(self, chunk: Chunk, rows: Rows) -> Iterator[bytes]:
-        """The compressed bytes that are ready."""
-        for data in self.inner.write(chunk, rows):
-            yield from self._feed(data)
-
-    def finish(self) -> Iterator[bytes]:
-        """The end of the file; one without a row is a valid empty one."""
-        for data in self.inner.finish():
-            yield from self._feed(data)
-        yield self.compressor.compress(bytes(self._rest)) + self.compressor.flush()
-        self._rest = bytearray()
-
-    def abandon(self) -> None:
-        """No more than a piece waits here."""
-        self.inner.abandon()
-
-    def _feed(self, data: bytes | memoryview) -> Iterator[bytes]:
-        """Whole pieces go on as they are; what does not fill one waits for more."""
+    def feed(self, data: bytes | memoryview) -> Iterator[bytes]:
+        """What is ready. Whole pieces go on as they are; what does not fill one waits for more."""
         view = memoryview(data).cast("B")
         if self._rest:
             room = PIECE_SIZE - len(self._rest)
@@ -140,7 +123,35 @@ class CompressedEncoder:
             yield from self._ready(view[start : start + PIECE_SIZE])
         self._rest += view[whole:]
 
+    def end(self) -> bytes:
+        """The rest of the output."""
+        rest, self._rest = bytes(self._rest), bytearray()
+        return self.compressor.compress(rest) + self.compressor.flush()
+
     def _ready(self, piece: bytes | memoryview) -> Iterator[bytes]:
         compressed = self.compressor.compress(piece)
         if compressed:
             yield compressed
+
+
+@dataclass(slots=True)
+class CompressedEncoder:
+    """Feeds what the encoder inside gives to the compressor."""
+
+    inner: Encoder
+    fed: Fed
+
+    def write(self, chunk: Chunk, rows: Rows) -> Iterator[bytes]:
+        """The compressed bytes that are ready."""
+        for data in self.inner.write(chunk, rows):
+            yield from self.fed.feed(data)
+
+    def finish(self) -> Iterator[bytes]:
+        """The end of the file; one without a row is a valid empty one."""
+        for data in self.inner.finish():
+            yield from self.fed.feed(data)
+        yield self.fed.end()
+
+    def abandon(self) -> None:
+        """No more than a piece waits here."""
+        self.inner.abandon()

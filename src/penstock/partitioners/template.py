@@ -1,8 +1,8 @@
 """`path.template`: a layout of object names of the user's own, which can never give two files one name.
 
-Variables: `{{topic}}`, `{{partition}}`, `{{start_offset}}` (both with `:padding=true` for the width of
-`filename.offset.zero.pad.width`), `{{timestamp:FORMAT}}` in Joda's letters, `{{field:NAME}}`. A file is known by topic,
-partition and start offset, so a template must show these three, each readable from the name alone.
+Variables: `{{topic}}`, `{{partition}}`, `{{start_offset}}` (the last two with `:padding=true` for the width of
+`filename.offset.zero.pad.width`, or `:padding=N`), `{{timestamp:FORMAT}}` in Joda's letters, `{{field:NAME}}`. A file
+is known by topic, partition and start offset: a template must show these three, each readable from the name alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from penstock.keys import VARIABLE
+from penstock.keys import PADDING, VARIABLE
 from penstock.partitioners.base import Labels
 from penstock.partitioners.combined import CombinedPartitioner
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.partitioners.base import Batch, Partitioner
 
 _IDENTIFYING = ("topic", "partition", "start_offset")
-_OF_TOPIC, _DIGIT = re.compile(r"[A-Za-z0-9._-]"), re.compile(r"[0-9]")
+_DIGIT = re.compile(r"[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,13 @@ def _variable(name: str, argument: str) -> Variable:
     if name in ("timestamp", "field") and not argument:
         msg = f"needs `{{{{{name}:{'yyyy/MM/dd' if name == 'timestamp' else 'NAME'}}}}}` instead of `{{{{{name}}}}}`"
         raise ValueError(msg)
-    allowed = {"topic": ("",)}.get(name, ("", "padding=true", "padding=false"))
-    if name in _IDENTIFYING and argument not in allowed:
-        msg = f"has `{{{{{name}:{argument}}}}}`; after the colon of {name} only {' or '.join(filter(None, allowed))}"
+    if name == "topic" and argument:
+        msg = f"has `{{{{topic:{argument}}}}}`; topic takes nothing behind a colon"
+        raise ValueError(msg)
+    if name in _IDENTIFYING and argument and not PADDING.fullmatch(argument):
+        msg = (
+            f"has `{{{{{name}:{argument}}}}}`; after the colon of {name} only padding=true, padding=false or padding=N"
+        )
         raise ValueError(msg)
     return Variable(name, argument)
 
@@ -112,8 +116,8 @@ def _check_segment(segment: list[str | Variable]) -> None:
         for variable, other, edge in ((left, right, 0), (right, left, -1)):
             if not isinstance(variable, Variable) or variable.name not in _IDENTIFYING:
                 continue
-            own = _OF_TOPIC if variable.name == "topic" else _DIGIT
-            if isinstance(other, Variable) or own.match(other[edge]):
+            # A topic may hold any character beside it: the numbers around it are read from the ends of the segment.
+            if isinstance(other, Variable) or (variable.name != "topic" and _DIGIT.match(other[edge])):
                 msg = (
                     f"does not keep {{{{{variable.name}}}}} apart from what stands beside it, so that two files could "
                     "get one name; put a `/` or `+` between them"
