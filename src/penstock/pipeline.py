@@ -121,7 +121,7 @@ def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestInd
     if config.block_gzip.last_index:
         last: tuple[Commit, ...] = ()
         for entry in entries(store(stores.of_state(config)), _names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
-            last = entry.commits or last
+            last = entry.commits if any(commit.objects for commit in entry.commits) else last
         made.write(last)
     return made
 

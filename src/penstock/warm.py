@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock import cutter
+from penstock import cutter, envelope
 from penstock.columnar import arrays
 from penstock.converters import framed
 from penstock.fields import avro, keys
@@ -12,7 +12,7 @@ from penstock.kafka import walk
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, cutter, rows, avro, keys, arrays, framed):
+    for module in (walk, cutter, rows, avro, keys, arrays, framed, envelope):
         module.warm()
 
 

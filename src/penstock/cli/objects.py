@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from penstock.store.s3 import S3Store
 
 _SCHEME = "s3://"
-_connector = click.option(
+connector_option = click.option(
     "--connector",
     type=click.Path(path_type=Path, dir_okay=False),
     help="A connector's file that says where the store is; default: the embedded stack.",
@@ -27,34 +27,35 @@ _connector = click.option(
 
 @command("ls", example="penstock ls\npenstock ls s3://my-bucket/topics/s3_topic/")
 @click.argument("url", default="")
-@_connector
+@connector_option
 @output_option
 @dir_option
 def ls(url: str, connector: Path | None, output: Output, directory: Path) -> None:
     """List objects; without a URL those under topics/ in the embedded stack's bucket."""
-    opened, prefix = _open(url, connector, directory)
-    found = opened.list(prefix if url else "topics/")
+    store, prefix = opened(url, connector, directory)
+    found = store.list(prefix if url else "topics/")
     output.tables({"objects": [{"key": each.key, "size": each.size} for each in found]}, facts={})
 
 
 @command("cat", example="penstock cat s3://my-bucket/topics/t/partition=0/t+0+0000000000.avro")
 @click.argument("urls", nargs=-1, required=True)
-@_connector
+@connector_option
 @dir_option
 def cat(urls: tuple[str, ...], connector: Path | None, directory: Path) -> None:
     """Print the records of objects (Avro, JSON, bytes) as JSON lines."""
     from penstock.formats.read import records
 
     for url in urls:
-        opened, key = _open(url, connector, directory)
-        for record in records(opened.get(key), key):
+        store, key = opened(url, connector, directory)
+        for record in records(store.get(key), key):
             sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _open(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
+def opened(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
     """The bucket of a URL, with the credentials of the connector's file, the stack or boto3's chain; and the key."""
     from penstock.dev import stack
-    from penstock.store.s3 import StoreOptions, store
+    from penstock.store.s3 import StoreOptions
+    from penstock.store.s3 import store as connected
 
     bucket, _, key = url.removeprefix(_SCHEME).partition("/")
     if url and not (url.startswith(_SCHEME) and bucket):
@@ -74,7 +75,7 @@ def _open(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, s
         access_key_id=given.get("aws.access.key.id", ""),
         secret_access_key=given.get("aws.secret.access.key", ""),
     )
-    return store(options), key
+    return connected(options), key
 
 
 def _of_connector(file: Path) -> dict[str, str]:

@@ -82,7 +82,7 @@ def load_sink(
 
 def _key_converter(parsed: dict[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
     """Replace the key converter by its short name and read its options, where keys are stored at all."""
-    if not parsed["store.kafka.keys"]:
+    if not (parsed["store.kafka.keys"] or parsed["store.envelope"]):
         return {}
     text = parsed[_KEY_CONVERTER] or "string"
     try:
