@@ -35,7 +35,7 @@ class Writer:
     def write(self, buffer):
         self.body += buffer
 
-    def close(self, _metadata, _end):
+    def close(self, _metadata, _end=None):
         assert self.key not in self.objects
         self.objects[self.key] = bytes(self.body)
         done = Future()
