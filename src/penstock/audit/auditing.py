@@ -231,7 +231,7 @@ def check_contents(config: SinkConfig, items: Sequence[Item]) -> list[Finding]:
 
     def check(item: Item) -> list[Finding]:
         each = item.object
-        with fetched(opened, each.key, each.size) as file:
+        with fetched(opened, each) as file:
             if file is None:
                 return [Finding("object.missing", each.key, "was there a moment ago and is gone")]
             separator = item.config.bytearray_separator.encode()

@@ -85,7 +85,7 @@ def digest(file: IO[bytes], key: str, file_format: str) -> str:
         for block in fastavro.block_reader(_unpacked(file, key)):
             hasher.update(block.bytes_.getvalue())  # type: ignore[attr-defined]  # not in its types
     elif file_format == "parquet":
-        for batch in pq.ParquetFile(file).iter_batches():
+        for batch in pq.ParquetFile(pa.BufferReader(file.read())).iter_batches():
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
@@ -146,13 +146,13 @@ _COUNTERS: Mapping[str, Callable[[IO[bytes], bytes], range | None]] = {
     "parquet": _parquet,
 }
 _PACKINGS: Mapping[str, Callable[[IO[bytes]], IO[bytes]]] = {
-    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file)),
+    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb")),
     ".zst": lambda file: cast("IO[bytes]", zstd.ZstdFile(file)),
 }
 
 
 def _pieces(file: IO[bytes], *, rewind: bool = True) -> Iterator[bytes]:
-    if rewind and file.seekable():
+    if rewind:
         file.seek(0)
     while piece := file.read(_PIECE):
         yield piece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
@@ -20,9 +21,10 @@ _BLOCK = 8 * 1024 * 1024
 
 
 @contextmanager
-def fetched(store: Store, key: str, size: int = 0) -> Iterator[IO[bytes] | None]:
-    """The object as a file, on disk where it is large; None if it is not there. `size`: as far as known."""
-    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+def fetched(store: Store, committed: CommittedObject) -> Iterator[IO[bytes] | None]:
+    """The object as a file, on disk where it is large; None if it is not there."""
+    key, size = committed.key, committed.size
+    with io.BytesIO() if size <= _IN_MEMORY else tempfile.TemporaryFile() as file:
         try:
             if size <= _BLOCK:
                 file.write(store.get(key))

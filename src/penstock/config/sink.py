@@ -298,6 +298,10 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
+        if values["records.store_keys"]:  # looked at only then, so any text may stand there otherwise
+            values["records.key_converter"] = Named(classes.CONVERTERS).parse(
+                values["records.key_converter"] or "string"
+            )
         return replace(replaced(self, values), given=dict(recorded))
 
 
