@@ -14,6 +14,7 @@ from penstock.cli.options import Session
 from penstock.cli.produce import produce
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
+from penstock.cli.state import state
 from penstock.cli.verify import verify
 from penstock.errors import PenstockError
 
@@ -29,7 +30,24 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat, verify):
+for each in (
+    start,
+    stop,
+    destroy,
+    status,
+    run,
+    validate,
+    load,
+    unload,
+    flush,
+    log,
+    produce,
+    consume,
+    ls,
+    cat,
+    verify,
+    state,
+):
     cli.add_command(each)
 
 
