@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import sys
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from penstock.cli.options import dir_option, output_option, subcommand, worker_o
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from penstock.audit.history import History
@@ -46,24 +47,40 @@ class Subject:
         return read_log(store(stores.of_state(self.config)), state_names(self.config))[0]
 
 
+class _ShowsByDefault(click.Group):
+    """`penstock state NAME` is short for `penstock state show NAME`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand of the first word, or `show` where that is none."""
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
 @click.group(
     "state",
-    epilog="\b\nExample:\n  penstock state etc/quickstart-s3.properties show\n"
-    "  penstock state s3-sink object s3_topic-0@4\n"
-    "  penstock state s3-sink reset --offset s3_topic-0=3 --yes",
+    cls=_ShowsByDefault,
+    epilog="\b\nExample:\n  penstock state etc/quickstart-s3.properties\n"
+    "  penstock state object s3-sink s3_topic-0@4\n"
+    "  penstock state reset s3-sink --offset s3_topic-0=3 --yes",
 )
-@connector_argument
-@worker_option
-@dir_option
-@click.pass_context
-def state(context: click.Context, connector: str, worker: Path | None, directory: Path) -> None:
-    """Look into the state log of a connector, or set its positions."""
-    context.obj = Subject(*known(connector, worker, directory))
+def state() -> None:
+    """Look into the state log of a connector, or set its positions; with a connector alone, it shows them."""
 
 
-@subcommand(state, "show", example="penstock state s3-sink show --output json")
+def _about_a_connector(function: Callable[..., None]) -> Callable[..., None]:
+    """FILE-OR-NAME, `--worker` and `--dir`, handed on as a Subject."""
+
+    @functools.wraps(function)
+    def about(connector: str, worker: Path | None, directory: Path, **given: object) -> None:
+        function(Subject(*known(connector, worker, directory)), **given)
+
+    return connector_argument(worker_option(dir_option(about)))
+
+
+@subcommand(state, "show", example="penstock state show s3-sink --output json")
+@_about_a_connector
 @output_option
-@click.pass_obj
 def show(subject: Subject, output: Output) -> None:
     """Show where every topic-partition stands, and the plan that is still open."""
     from penstock.pipeline import read_head, state_url
@@ -83,10 +100,10 @@ def show(subject: Subject, output: Output) -> None:
     output.tables({"positions": rows, "complete": complete}, facts=facts)
 
 
-@subcommand(state, "history", example="penstock state s3-sink history -n 10")
+@subcommand(state, "history", example="penstock state history s3-sink -n 10")
+@_about_a_connector
 @click.option("-n", "--entries", "most", type=click.IntRange(min=1), default=50, show_default=True, help="How many.")
 @output_option
-@click.pass_obj
 def history(subject: Subject, most: int, output: Output) -> None:
     """Show the newest entries: who wrote them, when, and what they did."""
     from penstock import stores
@@ -102,10 +119,10 @@ def history(subject: Subject, most: int, output: Output) -> None:
     output.tables({"entries": rows}, facts={"connector": subject.config.name})
 
 
-@subcommand(state, "object", example="penstock state s3-sink object s3_topic-0@4")
+@subcommand(state, "object", example="penstock state object s3-sink s3_topic-0@4")
+@_about_a_connector
 @click.argument("place", metavar="TOPIC-PARTITION@OFFSET")
 @output_option
-@click.pass_obj
 def holding_object(subject: Subject, place: str, output: Output) -> None:
     """Show which object holds a record."""
     from penstock.resetting import holding
@@ -119,7 +136,8 @@ def holding_object(subject: Subject, place: str, output: Output) -> None:
     output.tables({"objects": rows}, facts={"note": sentence})
 
 
-@subcommand(state, "reset", example="penstock state s3-sink reset --time 2024-06-01T00:00:00Z --topic s3_topic --yes")
+@subcommand(state, "reset", example="penstock state reset s3-sink --time 2024-06-01T00:00:00Z --topic s3_topic --yes")
+@_about_a_connector
 @click.option("--earliest", is_flag=True, help="To the first record that Kafka still has.")
 @click.option(
     "--time", "time", metavar="ISO", help="To the first record of that time or later, e.g. 2024-06-01T00:00Z."
@@ -130,7 +148,6 @@ def holding_object(subject: Subject, place: str, output: Output) -> None:
 @click.option("--topic", "topics", multiple=True, help="Only this topic; may be repeated. Default: all of them.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @output_option
-@click.pass_obj
 def reset(
     subject: Subject,
     earliest: bool,
