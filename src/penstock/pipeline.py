@@ -175,9 +175,16 @@ def sweep(config: SinkConfig, opened: S3Store, topics: list[str]) -> int:
     return sum(abort_leftovers(opened, prefix) for prefix in sorted(prefixes))
 
 
+def read_log(config: SinkConfig) -> StateLog:
+    """The connector's state log as it is now; takes nothing over, so nothing may be appended."""
+    log = _log(config)
+    log.read()
+    return log
+
+
 def read_head(config: SinkConfig) -> Head:
     """What the state log says now; takes nothing over."""
-    return _log(config).read()
+    return read_log(config).head
 
 
 def state_url(config: SinkConfig) -> str:
@@ -199,7 +206,8 @@ def state_names(config: SinkConfig) -> Names:
     return Names(f"{prefix}/{config.name}/" if prefix else f"{config.name}/")
 
 
-def _partitioner(config: SinkConfig) -> Partitioner:
+def partitioner_of(config: SinkConfig) -> Partitioner:
+    """What gives records their encoded partitions."""
     chosen = config.partitioning
     options = PartitionerOptions(
         chosen.fields,
@@ -308,7 +316,7 @@ def _sieve(config: SinkConfig) -> Sieve:
     nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
     return Sieve(
         _converter_of(config),
-        _partitioner(config),
+        partitioner_of(config),
         _extractor(config),
         _companions(config),
         nulls,

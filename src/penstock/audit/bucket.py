@@ -88,9 +88,18 @@ def judge(stranger: Stranger, connector: str, history: History, running: frozens
         what = f"was written by connector `{whose}`" if whose else "was not written by Penstock"
         return Finding("object.foreign", key, f"{what}, under a topic of this connector; move it away")
     if COMPLETE_UNTIL in head.metadata:
-        return None
+        return _marker(key, int(head.metadata[COMPLETE_UNTIL]), history)
     seq = head.metadata.get(SEQ, "")
     if seq in {str(each) for each in running}:
         return None
     what = f"is ours, of plan {seq}, and no entry names it: a left-over, or a copy; delete it"
+    return Finding("object.orphaned", key, what)
+
+
+def _marker(key: str, until_ms: int, history: History) -> Finding | None:
+    """A marker may be there before the log says so, while a connector runs; not once a reset said otherwise."""
+    topics = [topic for topic in {tp.topic for tp in history.head.resets} if f"/{topic}/" in f"/{key}"]
+    if not topics or until_ms <= history.head.complete.get(topics[0], until_ms - 1):
+        return None
+    what = "says that a time partition is complete whose records a reset writes anew; delete it until they are"
     return Finding("object.orphaned", key, what)

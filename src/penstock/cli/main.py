@@ -7,6 +7,7 @@ import traceback
 
 import click
 
+from penstock.cli.complete import complete
 from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
@@ -47,6 +48,7 @@ for each in (
     cat,
     verify,
     state,
+    complete,
 ):
     cli.add_command(each)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
+from penstock.config.completeness import CompletenessConfig
 from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
@@ -206,6 +207,7 @@ class SinkConfig:
     store: StoreConfig = group(StoreConfig)
     records: RecordsConfig = group(RecordsConfig)
     errors: ErrorsConfig = group(ErrorsConfig)
+    completeness: CompletenessConfig = group(CompletenessConfig)
     state_dir: str = prop(
         "state.dir",
         Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),

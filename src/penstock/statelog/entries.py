@@ -74,7 +74,7 @@ class Head:
 
     `open_intent`: the newest plan with its seq, while no entry closed it. `config`: what shaped files when it was made.
     `last_objects`: the newest object of each topic-partition. `complete`: up to which time each topic's time partitions
-    are. `digest`: of entry `seq`, or "" where it is not known.
+    are. `resets`: the entry of each topic-partition's last reset. `digest`: of entry `seq`, or "" where it is unknown.
     """
 
     seq: int = 0
@@ -84,6 +84,7 @@ class Head:
     config: Mapping[str, str] | None = None
     last_objects: Mapping[TopicPartition, str] = field(default_factory=lambda: _EMPTY)
     complete: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    resets: Mapping[TopicPartition, int] = field(default_factory=lambda: _EMPTY)
     digest: str = ""
 
 
@@ -131,9 +132,17 @@ def apply(head: Head, entry: Entry) -> Head:
         open_intent=intent,
         config=config,
         last_objects=objects,
-        complete={**head.complete, **{each.topic: each.until_ms for each in entry.complete}},
+        complete=_complete(head, entry),
+        resets={**head.resets, **{each.tp: entry.seq for each in entry.resets}},
         digest=entry.digest,
     )
+
+
+def _complete(head: Head, entry: Entry) -> dict[str, int]:
+    """A topic that is written anew is not complete any more."""
+    anew = {each.tp.topic for each in entry.resets}
+    kept = {topic: until for topic, until in head.complete.items() if topic not in anew}
+    return kept | {each.topic: each.until_ms for each in entry.complete}
 
 
 def _check_commit(commit: Commit, position: int, seq: int) -> None:
@@ -171,6 +180,7 @@ class _Position(_TopicPartition, omit_defaults=True, kw_only=True):
 
     position: int
     last_object: str | None = None
+    reset: int | None = None
 
 
 class Checkpoint(msgspec.Struct, kw_only=True):
@@ -190,7 +200,13 @@ class Checkpoint(msgspec.Struct, kw_only=True):
     def of(cls, head: Head) -> Checkpoint:
         """The stored form of a head."""
         positions = [
-            _Position(topic=tp.topic, partition=tp.partition, position=offset, last_object=head.last_objects.get(tp))
+            _Position(
+                topic=tp.topic,
+                partition=tp.partition,
+                position=offset,
+                last_object=head.last_objects.get(tp),
+                reset=head.resets.get(tp),
+            )
             for tp, offset in sorted(head.positions.items())
         ]
         seq, intent = head.open_intent or (None, None)
@@ -216,6 +232,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
             self.config,
             {each.value(): each.last_object for each in self.positions if each.last_object is not None},
             self.complete,
+            {each.value(): each.reset for each in self.positions if each.reset is not None},
             self.digest,
         )
 
