@@ -69,11 +69,11 @@ def test_an_hour_is_complete_when_every_partition_has_passed_it(connect, make_to
     connect([*at(10), *at(11), *at(12), *at(10, partition=1, n=1)], HOURLY, topic)
     assert markers() == []
     assert shown(topic) == [(hour, "open", f"{topic}-1") for hour in ("10", "11", "12")]
-    connect(at(11, partition=1, n=3), HOURLY, topic)
+    connect(at(11, partition=1, n=2), HOURLY, topic)
     # Partition 1 stands at a record of hour 11: all before hour 11 is committed, and nothing says so of hour 12.
     assert markers() == ["10"]
     assert shown(topic) == [("10", "recorded", ""), *((hour, "open", f"{topic}-1") for hour in ("11", "12"))]
-    connect(at(12, partition=1, n=2), HOURLY, topic)
+    connect(at(12, partition=1, n=1), HOURLY, topic)
     # Nothing is left in Kafka, and these hours are long past.
     assert markers() == ["10", "11", "12"]
     config, kafka = load(describe(topic, HOURLY), {"bootstrap.servers": stack.bootstrap_servers}, None)
@@ -110,16 +110,19 @@ def test_an_open_transaction_may_still_bring_records(connect, topic, markers, st
     assert markers() == ["10"]
 
 
-def test_marking_by_hand_and_a_reset_that_takes_it_back(connect, topic, markers, shown, describe, stack, tmp_path):
+def test_marking_by_hand_and_a_reset_that_takes_it_back(
+    connect, topic, markers, shown, describe, stack, tmp_path, capsys
+):
     unmarked = {"complete.markers": "false"}
     connect([*at(10), *at(11)], {**HOURLY, **unmarked}, topic)
     assert shown(topic, **unmarked) == [("10", "complete", ""), ("11", "complete", "")]
     assert markers() == []
     assert shown(topic, "--mark", **unmarked) == [("10", "recorded", ""), ("11", "recorded", "")]
     assert markers() == ["10", "11"]
+    files = [str(tmp_path / "sink.properties"), "--worker", str(tmp_path / "worker.properties")]
     with pytest.raises(SystemExit):
-        files = [str(tmp_path / "sink.properties"), "--worker", str(tmp_path / "worker.properties")]
         main(["state", "reset", *files, "--earliest", "--yes"])
+    assert "recorded as entry" in capsys.readouterr().err
     config, kafka = load(describe(topic, HOURLY), {"bootstrap.servers": stack.bootstrap_servers}, None)
     lying = [each.where for each in audit(config, kafka, pytest.fail).findings if "_SUCCESS" in each.where]
     assert len(lying) == 2
