@@ -11,8 +11,10 @@ import pytest
 from confluent_kafka import Producer
 
 from connecting import Rec
+from penstock.audit import auditing
 from penstock.audit.auditing import audit
 from penstock.loading import load
+from penstock.spark import session
 
 pytestmark = pytest.mark.stack
 
@@ -304,3 +306,17 @@ def test_another_compression_of_the_same_records_is_the_same(connect, verify, s3
     key = f"{planter.key(0)}.gz"
     forge(planter, key, gzip.compress(gzip.decompress(planter.body(key)), compresslevel=0, mtime=0))
     assert kinds(verify(topic, packed, against_kafka=True)) == set()
+
+
+@pytest.mark.spark
+def test_a_large_audit_runs_on_spark_and_finds_the_same(planter, verify, topic, describe, stack, monkeypatch):
+    swap(planter)
+    here = verify(topic, JSON, against_kafka=True)
+    monkeypatch.setattr(auditing, "_FEW_OBJECTS", 0)
+    monkeypatch.setattr(auditing, "_FEW_OFFSETS", 0)
+    config, kafka = load(describe(topic, JSON), {"bootstrap.servers": stack.bootstrap_servers}, None)
+    asked = []
+    there = audit(config, kafka, lambda: asked.append(1) or session(1, {}), against_kafka=True)
+    assert there == here
+    assert {each.kind for each in there.findings} == {"object.checksum"}
+    assert len(asked) == 2
