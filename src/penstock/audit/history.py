@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from penstock.audit.findings import Finding, Note
 from penstock.errors import StateError
+from penstock.model import Commit
 from penstock.statelog.entries import Entry, Head, apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from penstock.model import Commit, CommittedObject, PlannedRange, TopicPartition
+    from penstock.model import CommittedObject, PlannedRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class _Reading:
             self.named.extend((entry.seq, tp, each) for each in commit.objects)
             if start is None:
                 start = self._first(commit)
-            if commit.position == start and not commit.objects:
+            if commit == Commit(tp, start):
                 continue
             ours = planned.get(tp)
             if intent is None and not commit.objects:
