@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import pickle
-import tempfile
-from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from penstock.formats.base import Encoder, Format, Rows
     from penstock.model import CommittedObject, CutReason, Records
     from penstock.openfile import Extent
+    from penstock.spool import Spool
     from penstock.store.upload import ObjectWriter, StoredObject
 
-_IN_MEMORY = 1024 * 1024
 _HEADER = {
     "type": "array",
     "items": {
@@ -209,10 +208,6 @@ def _avro_value(value: str | None, *, nullable: bool) -> bytes:
     return b"\x00" if value is None else b"\x02" + _avro(value)
 
 
-def _spool() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
-
-
 @dataclass(slots=True)
 class CompanionFile:
     """An open file of keys or headers. In Avro its items wait until it is known whether one is null."""
@@ -223,9 +218,9 @@ class CompanionFile:
     code: int
     writer: ObjectWriter
     extent: Extent
+    waiting: Spool
     _nullable: bool = False
     _encoder: Encoder | None = None
-    _waiting: IO[bytes] = field(default_factory=_spool)
     _pieces: int = 0
 
     def write(self, records: Records, prepared: Prepared, rows: Rows) -> None:
@@ -236,22 +231,23 @@ class CompanionFile:
             self._encode(items)
             return
         self._nullable = self._nullable or any(map(self.companion.has_null, items))
-        pickle.dump(items, self._waiting, protocol=5)
+        pickle.dump(items, self.waiting, protocol=5)
         self._pieces += 1
 
     def close(self) -> Future[StoredObject]:
         """Write what waits and the format's end, and let the upload finish."""
-        self._waiting.seek(0)
+        waiting = self.waiting.reader()
         for _ in range(self._pieces):
-            self._encode(pickle.load(self._waiting))  # noqa: S301 - written above, in a file without a name
-        self._waiting.close()
+            self._encode(pickle.load(waiting))  # noqa: S301 - written above, in a file without a name
         for buffer in self._opened().finish():
             self.writer.write(buffer)
         return self.writer.close({"records": str(self.extent.records)}, self.extent.end)
 
     def abandon(self) -> None:
         """The file is not wanted: nothing of it stays."""
-        self._waiting.close()
+        self.waiting.clear()
+        if self._encoder is not None:
+            self._encoder.abandon()
         self.writer.abandon()
 
     def committed(self, stored: StoredObject, reason: CutReason) -> CommittedObject:

@@ -17,7 +17,7 @@ from penstock.errors import ConfigError
 from penstock.kafka.cluster import Cluster
 from penstock.partitioners.combined import CombinedPartitioner
 from penstock.partitioners.time import TimePartitioner
-from penstock.pipeline import layout, partitioner_of
+from penstock.parts import layout, partitioner_of
 from penstock.statelog.entries import Complete
 from penstock.statelog.history import tables
 from penstock.store.base import Create, RefusedError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -102,10 +103,11 @@ def split(ranges: tuple[PlannedRange, ...], tasks: int) -> list[tuple[PlannedRan
 def run_share(spec: Spec, share: tuple[PlannedRange, ...]) -> list[Receipt]:
     """What one task does with its ranges."""
     pipeline, options = build(spec.config, spec.kafka, spec.seq)
-    writers = {planned.tp: RangeWriter(planned, pipeline, spec.now_ms) for planned in share}
-    for item in read(share, options, pipeline.gather):
-        if isinstance(item, Records):
-            writers[item.tp].write(item)
-        elif isinstance(item, RangeFault):
-            writers[item.tp].stop(item.error, item.offset)
-    return [writer.finish() for writer in writers.values()]
+    with closing(pipeline.budget):
+        writers = {planned.tp: RangeWriter(planned, pipeline, spec.now_ms) for planned in share}
+        for item in read(share, options, pipeline.gather):
+            if isinstance(item, Records):
+                writers[item.tp].write(item)
+            elif isinstance(item, RangeFault):
+                writers[item.tp].stop(item.error, item.offset)
+        return [writer.finish() for writer in writers.values()]

@@ -1,14 +1,13 @@
 """An open file of `schema.compatibility=UNION`: its schema is the newest among its records, known when it closes.
 
-Until then the raw records wait in memory, or on local disk beyond a megabyte.
+Until then the raw records wait in the task's budget of memory, or on local disk beyond it.
 """
 
 from __future__ import annotations
 
 import pickle
-import tempfile
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
     from penstock.formats.base import Encoder, Rows
     from penstock.model import CommittedObject, CutReason
     from penstock.openfile import Extent
+    from penstock.spool import Spool
     from penstock.store.upload import ObjectWriter, StoredObject
-
-_IN_MEMORY = 1024 * 1024
-
-
-def _spool() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
 
 
 @dataclass(slots=True)
@@ -45,15 +39,15 @@ class MergedFile:
     newest: Callable[[set[int]], int]
     writer: ObjectWriter
     extent: Extent
+    raw: Spool
     _codes: set[int] = field(default_factory=set)
-    _raw: IO[bytes] = field(default_factory=_spool)
 
     def write(self, records: Records, chunk: Chunk, rows: Rows) -> None:
         """Keep rows, of which there is at least one."""
         self.extent.add(records, rows)
         if chunk.schemas is not None:
             self._codes.update(np.unique(chunk.schemas[rows]).tolist())
-        pickle.dump(_taken(records, rows), self._raw, protocol=5)
+        pickle.dump(_taken(records, rows), self.raw, protocol=5)
 
     @property
     def code(self) -> int:
@@ -67,9 +61,9 @@ class MergedFile:
             DataError: a row cannot be projected to the newest schema.
         """
         encoder, left = self.encoder(self.code), self.extent.records
-        self._raw.seek(0)
+        raw = self.raw.reader()
         while left:
-            records: Records = pickle.load(self._raw)  # noqa: S301 - written above, in a file without a name
+            records: Records = pickle.load(raw)  # noqa: S301 - written above, in a file without a name
             made = self.converter.project(records, np.arange(len(records)), self.code)
             if made.faults:
                 bad = made.faults[0]
@@ -77,14 +71,13 @@ class MergedFile:
             for buffer in encoder.write(made.chunk, slice(0, len(records))):
                 self.writer.write(buffer)
             left -= len(records)
-        self._raw.close()
         for buffer in encoder.finish():
             self.writer.write(buffer)
         return self.writer.close({"records": str(self.extent.records)}, self.extent.end)
 
     def abandon(self) -> None:
         """The file is not wanted: nothing of it stays."""
-        self._raw.close()
+        self.raw.clear()
         self.writer.abandon()
 
     def committed(self, stored: StoredObject, reason: CutReason) -> CommittedObject:

@@ -73,6 +73,7 @@ class OpenFile:
 
     def abandon(self) -> None:
         """The file is not wanted: nothing of it stays."""
+        self.encoder.abandon()
         self.writer.abandon()
 
     def committed(self, stored: StoredObject, reason: CutReason) -> CommittedObject:

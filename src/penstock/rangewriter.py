@@ -21,6 +21,7 @@ from penstock.model import Commit, CommittedObject, Fault, Receipt
 from penstock.openfile import Extent, OpenFile
 from penstock.rejects import ClosedRejects, ErrorPolicy, Rejects
 from penstock.sifting import sift
+from penstock.spool import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +56,7 @@ class Pipeline:
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     keys: bool = False
     headers: bool = False
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def gather(self) -> Gather:
@@ -116,7 +118,7 @@ class RangeWriter:
 
     def __post_init__(self) -> None:
         self._schemas = SchemaCodes(self.pipeline.sieve.converter.schema, self.pipeline.schema_rules)
-        self._rejects = Rejects(self.pipeline.errors)
+        self._rejects = Rejects(self.pipeline.errors, self.pipeline.budget)
 
     def write(self, records: Records) -> None:
         """The next records of the range. Nothing happens any more once a fault stopped it."""
@@ -261,7 +263,9 @@ class RangeWriter:
             its_key = companion_key(key, pipeline.layout.extension, companion)
             codes = prepared.converted.chunk.schemas
             code, writer = 0 if codes is None else int(codes[row]), pipeline.open_object(its_key, start)
-            beside.append(CompanionFile(its_key, label, companion, code, writer, Extent(start)))
+            beside.append(
+                CompanionFile(its_key, label, companion, code, writer, Extent(start), pipeline.budget.spool())
+            )
         return _Open(None if tomb else self._open_value(key, label, sifted, row), tuple(beside))
 
     def _open_value(self, key: str, label: str, sifted: Sifted, row: int) -> ValueFile:
@@ -273,7 +277,9 @@ class RangeWriter:
             return pipeline.format.encoder(converter.schema(code), key)
 
         if pipeline.schema_rules.interleave:
-            return MergedFile(key, label, converter, encoder, self._schemas.newest, writer, extent)
+            return MergedFile(
+                key, label, converter, encoder, self._schemas.newest, writer, extent, pipeline.budget.spool()
+            )
         code = 0 if codes is None else int(codes[row])
         return OpenFile(key, label, code, converter, encoder(code), writer, extent)
 

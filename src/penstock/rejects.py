@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 import pickle
-import tempfile
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from penstock.model import CommittedObject, CutReason, Gather, Reason, Records, TopicPartition
+    from penstock.spool import Budget, Spool
     from penstock.store.upload import ObjectWriter, StoredObject
 
-_IN_MEMORY = 1024 * 1024
 _PIECE = 500
 MOST_TOLD = 10
 
@@ -60,12 +59,8 @@ class ClosedRejects:
 
     count: int = 0
     files: tuple[tuple[RejectFile, Future[StoredObject]], ...] = ()
-    letters: IO[bytes] | None = None
+    letters: Spool | None = None
     pieces: int = 0
-
-
-def _spool() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
 
 
 @dataclass(slots=True)
@@ -113,10 +108,11 @@ class Rejects:
     """The refused records of one range, from cut to cut."""
 
     policy: ErrorPolicy
+    budget: Budget
     told: list[str] = field(default_factory=list)
     _count: int = 0
     _file: RejectFile | None = None
-    _letters: IO[bytes] | None = None
+    _letters: Spool | None = None
     _pieces: int = 0
 
     @property
@@ -135,7 +131,7 @@ class Rejects:
         if self.policy.dead_letters is None or not letters:
             return
         if self._letters is None:
-            self._letters = _spool()
+            self._letters = self.budget.spool()
         for start in range(0, len(letters), _PIECE):
             pickle.dump(letters[start : start + _PIECE], self._letters, protocol=5)
             self._pieces += 1
@@ -162,19 +158,18 @@ class Rejects:
         if self._file is not None:
             self._file.writer.abandon()
         if self._letters is not None:
-            self._letters.close()
+            self._letters.clear()
 
     def send(self, closed: ClosedRejects) -> None:
         """Give a cut's dead letters to the brokers. Raises `KafkaUnavailable`."""
         if closed.letters is not None and self.policy.dead_letters is not None:
             self.policy.dead_letters.send(_read(closed.letters, closed.pieces))
-            closed.letters.close()
 
 
-def _read(letters: IO[bytes], pieces: int) -> Iterator[Rejected]:
-    letters.seek(0)
+def _read(letters: Spool, pieces: int) -> Iterator[Rejected]:
+    reader = letters.reader()
     for _ in range(pieces):
-        yield from pickle.load(letters)  # noqa: S301 - written above, in a file without a name
+        yield from pickle.load(reader)  # noqa: S301 - written above, in a file without a name
 
 
 def _rejected(records: Records, row: int, reason: Reason, gather: Gather) -> Rejected:

@@ -23,7 +23,8 @@ from penstock.errors import UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
-from penstock.pipeline import check_registry, open_log, open_store, planner_rules, scheduled, state_url, sweep
+from penstock.parts import planner_rules, scheduled
+from penstock.pipeline import check_registry, open_log, open_store, state_url, sweep
 from penstock.positions import Policy
 
 if TYPE_CHECKING:

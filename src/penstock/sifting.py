@@ -12,13 +12,13 @@ from penstock.converters.base import NULL_VALUE
 from penstock.model import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from penstock.coding import LabelCodes
     from penstock.companions import Companion, Prepared
-    from penstock.converters.base import Converted, Converter
+    from penstock.converters.base import Converted, Converter, FileSchema
     from penstock.model import PlannedRange, Records
     from penstock.partitioners.base import Extractor, Labels, Partitioner
 
@@ -29,8 +29,9 @@ NullValues = Literal["fail", "ignore", "write"]
 class Sieve:
     """The parts that look at records before they are written.
 
-    `extractor`: None where no time is needed. `null_values`: what a record without a value does; with `write` it goes
-    to the encoded partition `tombstones`. `report_nulls`: null values that are left out are wanted as reasons.
+    `extractor`: None where no time is needed. `refuses`: why the format cannot hold a schema, if so. `null_values`:
+    what a record without a value does; with `write` it goes to the encoded partition `tombstones`. `report_nulls`: null
+    values that are left out are wanted as reasons.
     """
 
     converter: Converter
@@ -40,6 +41,7 @@ class Sieve:
     null_values: NullValues = "fail"
     tombstones: str = "tombstone"
     report_nulls: bool = False
+    refuses: Callable[[FileSchema], str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ def _reasons(converted: Converted, prepared: Sequence[Prepared], labels: Labels,
     elif nulls is not None and sieve.null_values == "ignore" and sieve.report_nulls:
         found += [(row, Reason("TASK_PUT", "the value is null", null=True)) for row in np.flatnonzero(nulls).tolist()]
     found += [(each.row, Reason("VALUE_CONVERTER", each.reason)) for each in converted.faults]
+    found += [(row, Reason("VALUE_CONVERTER", why)) for row, why in _refused(converted, sieve)]
     ignored = nulls is not None and sieve.null_values == "ignore"
     found += [
         (each.row, Reason("KEY_CONVERTER", f"key: {each.reason}"))
@@ -111,3 +114,20 @@ def _reasons(converted: Converted, prepared: Sequence[Prepared], labels: Labels,
     for row, reason in found:
         reasons.setdefault(row, reason)
     return dict(sorted(reasons.items()))
+
+
+def _refused(converted: Converted, sieve: Sieve) -> list[tuple[int, str]]:
+    """Rows whose schema the format cannot hold, and why."""
+    codes, nulls, bad = converted.chunk.schemas, converted.nulls, {fault.row for fault in converted.faults}
+    if sieve.refuses is None or codes is None:
+        return []
+    found = []
+    for code in np.unique(codes).tolist():
+        rows = [row for row in np.flatnonzero(codes == code).tolist() if row not in bad and not _at(nulls, row)]
+        why = sieve.refuses(sieve.converter.schema(code)) if rows else None
+        found += [(row, f"its schema {why}") for row in rows] if why is not None else []
+    return found
+
+
+def _at(nulls: NDArray[np.bool_] | None, row: int) -> bool:
+    return nulls is not None and bool(nulls[row])

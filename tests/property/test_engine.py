@@ -17,7 +17,7 @@ from penstock.engine import Cycle, Engine
 from penstock.errors import JobFailed, TakenOverError
 from penstock.loading import load
 from penstock.model import Commit, CommittedObject, Fault, Receipt, TopicPartition
-from penstock.pipeline import planner_rules, scheduled
+from penstock.parts import planner_rules, scheduled
 from penstock.statelog.entries import decode
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names

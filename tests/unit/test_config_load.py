@@ -8,7 +8,6 @@ import pytest
 from penstock.config.accepted import ACCEPTED
 from penstock.config.declare import declarations
 from penstock.config.load import is_worker, kafka_properties, load_sink
-from penstock.config.pending import PENDING
 from penstock.config.properties import Properties, parse, parse_json, read
 from penstock.config.sink import SinkConfig
 from penstock.errors import ConfigError
@@ -84,21 +83,6 @@ def test_the_quickstart_runs_with_the_worker_file_beside_it():
     assert KafkaSettings.parse(settings).bootstrap_servers == "127.0.0.1:9092"
 
 
-@pytest.mark.parametrize("each", [each for each in PENDING if each.supported is not None], ids=lambda each: each.name)
-def test_what_is_not_supported_yet_is_refused_and_its_default_is_not(each):
-    known = {
-        "json.decimal.format": "numeric",
-    }
-    text = known.get(each.name, "true" if each.kind.label == "boolean" else "planted")
-    shown = "****" if each.secret else text
-    advice = f"so far it can be {each.supported_words}" if each.supported_words else "take it out"
-    place = f"f:{lines(BYTES) + 1}"
-    assert problems(f"{BYTES}{each.name}={text}\n") == [
-        f"{place}: not supported yet: {each.name}=`{shown}`; {advice}",
-    ]
-    load(f"{BYTES}{each.name}={each.default or ''}\n")
-
-
 @pytest.mark.parametrize("name", sorted(ACCEPTED))
 def test_what_means_nothing_here_may_stand_in_both_files(name):
     given = name.replace("*", "anything")
@@ -108,7 +92,7 @@ def test_what_means_nothing_here_may_stand_in_both_files(name):
 
 
 def test_defaults_of_all_properties_are_valid_values():
-    for each in (*declarations(SinkConfig).values(), *PENDING):
+    for each in declarations(SinkConfig).values():
         if each.default is not None:
             assert each.supported is None or each.default_value in each.supported, each.name
 
@@ -345,7 +329,7 @@ def test_connect_s_json_gives_the_same_configuration():
 
 
 def test_a_whole_file_of_secrets_shows_none_of_them():
-    secret = {each.name for each in (*declarations(SinkConfig).values(), *PENDING) if each.secret}
+    secret = {each.name for each in declarations(SinkConfig).values() if each.secret}
     given = "".join(f"{name}=planted\n" for name in sorted(secret)) + f"{INFO}=planted\naws.access.key.id=k\n"
     connector = parse(AVRO + given, "f")
     with pytest.raises(ConfigError) as caught:

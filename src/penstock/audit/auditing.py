@@ -16,7 +16,8 @@ from penstock.audit.findings import Finding, Note
 from penstock.audit.logbook import read_log
 from penstock.job import on_spark
 from penstock.kafka.cluster import Cluster
-from penstock.pipeline import layout, state_names
+from penstock.parts import layout
+from penstock.pipeline import state_names
 from penstock.statelog.history import entries
 from penstock.store.s3 import store
 

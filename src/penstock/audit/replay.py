@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, cast
 
@@ -86,19 +87,22 @@ def compare(config: SinkConfig, kafka: KafkaSettings, store: Store, moves: Seque
     pipeline, options = build(config, kafka, 0)
     by_tp = {move.tp: move for move in moves}
     replays = {tp: _Replay(move, config) for tp, move in by_tp.items()}
-    writers: dict[TopicPartition, RangeWriter] = {}
-    for tp, each in replays.items():
-        mine = replace(pipeline, open_object=each.open, errors=each.errors)
-        writers[tp] = RangeWriter(each.planned, mine, by_tp[tp].now_ms)
-    for item in read([each.planned for each in replays.values()], options, pipeline.gather):
-        if isinstance(item, Records):
-            writers[item.tp].write(item)
-        elif isinstance(item, RangeFault):
-            writers[item.tp].stop(item.error, item.offset)
-    for tp, writer in writers.items():
-        kept = replays[tp].kept
-        yield from _judge(by_tp[tp], writer.finish(), kept, config, store)
-        for file in kept.values():
+    with closing(pipeline.budget):
+        writers = {
+            tp: RangeWriter(each.planned, replace(pipeline, open_object=each.open, errors=each.errors), each.now_ms)
+            for tp, each in replays.items()
+        }
+        for item in read([each.planned for each in replays.values()], options, pipeline.gather):
+            if isinstance(item, Records):
+                writers[item.tp].write(item)
+            elif isinstance(item, RangeFault):
+                writers[item.tp].stop(item.error, item.offset)
+        receipts = {tp: writer.finish() for tp, writer in writers.items()}
+    try:
+        for tp, receipt in receipts.items():
+            yield from _judge(by_tp[tp], receipt, replays[tp].kept, config, store)
+    finally:
+        for file in (each for replay in replays.values() for each in replay.kept.values()):
             file.close()
 
 
@@ -108,6 +112,7 @@ class _Replay:
     def __init__(self, move: Move, config: SinkConfig) -> None:
         self.expected = {each.key: each.crc32c for each in move.objects}
         self.kept: dict[str, IO[bytes]] = {}
+        self.now_ms = move.now_ms
         self._config = config
         arrivals = move.planned.arrivals if move.planned is not None else ()
         # What closed the last cut then is not looked for again: the range ends where that cut did.

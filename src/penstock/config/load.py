@@ -12,7 +12,6 @@ from penstock.config.kinds import Named
 from penstock.config.options import KEY_PREFIX as KEY_OPTION
 from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
-from penstock.config.pending import PENDING
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, check_dependence, read_value, unknown
 from penstock.config.sink import OWN_OPTIONS, SinkConfig
@@ -32,7 +31,7 @@ _PROVIDER = "s3.credentials.provider.class"
 _CLIENT = (_BROKERS, "security.protocol", "sasl.", "ssl.", "client.", "request.timeout.ms")
 _KEYS = ("aws.access.key.id", "aws.secret.access.key")
 _STACK = "the embedded stack"
-_DECLARED = (*declarations(SinkConfig).values(), *PENDING)
+_DECLARED = tuple(declarations(SinkConfig).values())
 _KNOWN = frozenset(name for each in _DECLARED for name in (each.name, *each.aliases)) | {"transforms", "predicates"}
 
 

@@ -29,7 +29,6 @@ class RecordsConfig:
         Named(FORMATS),
         default="avro",
         shapes=True,
-        supported=("avro", "json", "bytes"),
         only_with=("store.kafka.keys", (True,)),
         doc="Format of those objects.",
     )
@@ -45,7 +44,7 @@ class RecordsConfig:
         Named(FORMATS),
         default="avro",
         shapes=True,
-        supported=("avro", "json"),
+        supported=("avro", "json", "parquet"),
         only_with=("store.kafka.headers", (True,)),
         doc="Format of those objects.",
     )

@@ -9,7 +9,6 @@ from penstock.config.classes import CONVERTERS as CONVERTER_CLASSES
 from penstock.config.classes import CREDENTIALS, FORMATS, PARTITIONERS
 from penstock.config.declare import declarations, text_of
 from penstock.config.options import OPTIONS, PREFIX
-from penstock.config.pending import PENDING
 from penstock.config.sink import SinkConfig
 from penstock.kafka.properties import HARMLESS, PLAIN_PROPERTIES, REFUSED, SECURITY_PROPERTIES
 
@@ -59,9 +58,6 @@ def render() -> str:
         "Honoured: " + _names([*(each.name for each in PLAIN_PROPERTIES), *SECURITY_PROPERTIES]) + "\n",
         "Accepted without effect: " + _names(HARMLESS) + "\n",
         "Refused, because they could not be honoured: " + _names(REFUSED) + "\n",
-        "## Not supported yet\n",
-        _NOT_YET,
-        *_table(PENDING),
     ]
     return "\n".join(parts).rstrip() + "\n"
 

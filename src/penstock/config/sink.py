@@ -88,7 +88,6 @@ class SinkConfig:
         Named(classes.FORMATS),
         required=True,
         shapes=True,
-        supported=("avro", "json", "bytes"),
         doc="The file format.",
     )
     avro_codec: str = prop(
@@ -113,6 +112,15 @@ class SinkConfig:
         shapes=True,
         supported=(True,),
         doc="Enum symbols and namespaces are kept.",
+    )
+    parquet_codec: str = prop(
+        "parquet.codec",
+        Choice(("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")),
+        default="snappy",
+        shapes=True,
+        refused={"lzo": "needs a library under GPL that nobody ships; use snappy or zstd"},
+        only_with=("format.class", ("parquet",)),
+        doc="Compression of Parquet files. `lz4` and `lz4_raw` are both the raw form.",
     )
     bytearray_extension: str = prop(
         "format.bytearray.extension",
@@ -189,6 +197,13 @@ class SinkConfig:
         Int(0, LONG_MAX),
         default="200",
         doc="The longest wait before the first retry; doubles with each, up to 24 hours, with full jitter.",
+    )
+    buffer_memory: int = prop(
+        "buffer.memory",
+        Int(1_048_576),
+        default="67108864",
+        origin="Penstock",
+        doc="Bytes that the open files of a task hold in memory together; beyond it they wait on local disk.",
     )
     credentials: str = prop(
         "s3.credentials.provider.class",

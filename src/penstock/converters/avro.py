@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from penstock.columns import Part
+from penstock.converters.avro_check import checker
 from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, excerpt
 from penstock.converters.connect_json import rendering
 from penstock.converters.lines import joined
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.columns import Field
+    from penstock.converters.avro_check import Check
     from penstock.converters.base import Kind
     from penstock.converters.connect_json import DecimalFormat
     from penstock.model import Records
@@ -49,6 +51,7 @@ class AvroConverter:
     _codes: dict[tuple[int, str], int] = field(default_factory=dict)
     _decoders: dict[int, Decode] = field(default_factory=dict)
     _fields: dict[tuple[int, str], AvroField] = field(default_factory=dict)
+    _checks: dict[int, Check] = field(default_factory=dict)
 
     @property
     def gather(self) -> Gather:
@@ -67,10 +70,12 @@ class AvroConverter:
         nulls = ids == _NULL
         codes = np.maximum(codes, 0)
         values = records.values
-        if self.kind == "avro":
-            return Converted(Chunk(values.data, values.offsets, codes), faults, nulls if nulls.any() else None)
         skip = nulls.copy()
         skip[bad] = True
+        if self.kind == "avro":
+            faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~skip)))
+            every = tuple(sorted(faults, key=lambda fault: fault.row))
+            return Converted(Chunk(values.data, values.offsets, codes), every, nulls if nulls.any() else None)
         lines, unreadable = self._lines(values, codes, np.flatnonzero(~skip))
         every = tuple(sorted((*faults, *unreadable), key=lambda fault: fault.row))
         chunk = joined(lines, len(records))
@@ -153,6 +158,18 @@ class AvroConverter:
             "its value is not Avro in Confluent's wire format (a zero byte and a schema id come first); "
             f"it is {excerpt(records.values[row])}; set value.converter to what the producer writes"
         )
+
+    def _malformed(self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]) -> list[RowFault]:
+        """The rows that are no data of their schema: one of them would make its whole file unreadable."""
+        found = []
+        for code in np.unique(codes[rows]).tolist():
+            if code not in self._checks:
+                self._checks[code] = checker(self._schemas[code].text)
+            mine = rows[codes[rows] == code]
+            for row in mine[self._checks[code](values.data, values.offsets, mine)].tolist():
+                shown = excerpt(values[row])
+                found.append(RowFault(row, f"its value does not fit the schema it names; it is {shown}"))
+        return found
 
     def _lines(
         self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.formats.avro import AvroFormat
 from penstock.formats.compression import COMPRESSIONS, CompressedFormat
 from penstock.formats.lines import LinesFormat
+from penstock.formats.parquet import ParquetFormat
+from penstock.spool import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,8 @@ class FormatOptions:
     bytes_separator: bytes = b"\n"
     compression: str = "none"
     compression_level: int = -1
+    parquet_codec: str = "snappy"
+    budget: Budget = field(default_factory=Budget, compare=False)
 
 
 def _compressed(inner: Format, options: FormatOptions) -> Format:
@@ -34,6 +38,7 @@ def _compressed(inner: Format, options: FormatOptions) -> Format:
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "avro": lambda options: AvroFormat(options.avro_codec),
+    "parquet": lambda options: ParquetFormat(options.parquet_codec, options.budget),
     "json": lambda options: _compressed(LinesFormat(("json",), ".json"), options),
     "bytes": lambda options: _compressed(
         LinesFormat(("bytes", "text"), options.bytes_extension, options.bytes_separator), options

@@ -79,6 +79,9 @@ class AvroFormat:
     extension: str = ".avro"
     separator: bytes = b""
 
+    def refuses(self, schema: FileSchema) -> None:
+        """Nothing."""
+
     def encoder(self, schema: FileSchema, key: str) -> AvroEncoder:
         """An encoder whose header is still to be written."""
         marker = hashlib.blake2b(key.encode(), digest_size=16).digest()
@@ -116,6 +119,10 @@ class AvroEncoder:
             yield from self._block()
         if self.header:
             yield self.header
+
+    def abandon(self) -> None:
+        """No more than a block waits."""
+        self._pending = []
 
     def _block(self) -> Iterator[bytes]:
         body = self.compress(b"".join(self._pending))

@@ -26,6 +26,10 @@ class Encoder(Protocol):
         """End the file: the rest of its bytes."""
         ...
 
+    def abandon(self) -> None:
+        """The file is not wanted: give back what waits."""
+        ...
+
 
 class Format(Protocol):
     """A file format with its options."""
@@ -43,6 +47,10 @@ class Format(Protocol):
     @property
     def separator(self) -> bytes:
         """What the reader puts behind each value of kind `text` or `bytes`."""
+        ...
+
+    def refuses(self, schema: FileSchema) -> str | None:
+        """Why records of a schema cannot be written, in words that follow "its schema "; None if they can."""
         ...
 
     def encoder(self, schema: FileSchema, key: str) -> Encoder:

@@ -91,6 +91,10 @@ class CompressedFormat:
         """As the format inside."""
         return self.inner.separator
 
+    def refuses(self, schema: FileSchema) -> str | None:
+        """As the format inside."""
+        return self.inner.refuses(schema)
+
     def encoder(self, schema: FileSchema, key: str) -> CompressedEncoder:
         """An encoder with a compressor of its own."""
         return CompressedEncoder(self.inner.encoder(schema, key), self.compression.start(self.level))
@@ -115,6 +119,10 @@ class CompressedEncoder:
             yield from self._feed(data)
         yield self.compressor.compress(bytes(self._rest)) + self.compressor.flush()
         self._rest = bytearray()
+
+    def abandon(self) -> None:
+        """No more than a piece waits here."""
+        self.inner.abandon()
 
     def _feed(self, data: bytes | memoryview) -> Iterator[bytes]:
         """Whole pieces go on as they are; what does not fill one waits for more."""

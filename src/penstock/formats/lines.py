@@ -22,6 +22,9 @@ class LinesFormat:
     extension: str
     separator: bytes = b""
 
+    def refuses(self, schema: FileSchema) -> None:
+        """Nothing."""
+
     def encoder(self, schema: FileSchema, key: str) -> LinesEncoder:  # noqa: ARG002 - neither enters the file
         """Nothing is kept between chunks."""
         return LinesEncoder()
@@ -38,3 +41,6 @@ class LinesEncoder:
     def finish(self) -> tuple[()]:
         """There is no end mark."""
         return ()
+
+    def abandon(self) -> None:
+        """Nothing waits."""

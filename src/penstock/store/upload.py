@@ -1,7 +1,7 @@
 """Data objects: written once, whole, while the caller goes on encoding.
 
-One PUT up to `s3.part.size`; beyond it a multipart upload whose parts are sent while later ones are filled. Buffers
-grow with their content.
+One PUT up to `s3.part.size`; beyond it a multipart upload whose parts are sent while later ones are filled. What waits
+to fill a part grows with its content, within the task's budget of memory.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import google_crc32c
 
 from penstock.crashpoints import reach
 from penstock.errors import StoreUnavailable
+from penstock.spool import Budget
 from penstock.store.base import Create
 from penstock.store.create import Content, StoredObject, create, first_condition
 from penstock.store.ownership import CONNECTOR, CRC32C, FIRST_OFFSET, RECORDS, SEQ, Owner
@@ -25,6 +26,7 @@ from penstock.store.ownership import CONNECTOR, CRC32C, FIRST_OFFSET, RECORDS, S
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from penstock.spool import Spool
     from penstock.store.base import Part, Precondition, Store, Upload
     from penstock.store.tags import Tagging
 
@@ -65,13 +67,14 @@ class Uploads:
     tagging: Tagging | None = None
     pool: ThreadPoolExecutor = field(default_factory=lambda: _pool(os.getpid()))
     most_bytes: int = _MOST_BYTES
+    budget: Budget = field(default_factory=Budget)
     _room: Condition = field(default_factory=Condition)
     _waiting: int = 0
     _bytes: int = 0
 
     def open(self, key: str, first_offset: int) -> ObjectWriter:
         """A writer for the object under `key`."""
-        return ObjectWriter(self, key, self.owner.metadata(first_offset), first_offset)
+        return ObjectWriter(self, key, self.owner.metadata(first_offset), self.budget.spool(), first_offset)
 
     def submit(self, work: Callable[[], T], size: int = 0) -> Future[T]:
         """Do it on a thread; waits while too much is under way. `size`: bytes that it holds until it is done.
@@ -105,8 +108,8 @@ class ObjectWriter:
     uploads: Uploads
     key: str
     metadata: dict[str, str]
+    pending: Spool
     start: int = 0
-    _pending: bytearray = field(default_factory=bytearray)
     _size: int = 0
     _crc: int = 0
     _begun: Future[tuple[Upload, Precondition]] | None = None
@@ -116,10 +119,10 @@ class ObjectWriter:
         """Append bytes; they are copied."""
         rest = memoryview(buffer).cast("B")
         while rest:
-            if len(self._pending) == self.uploads.part_size:
+            if len(self.pending) == self.uploads.part_size:
                 self._send_part()
-            room = self.uploads.part_size - len(self._pending)
-            self._pending += rest[:room]
+            room = self.uploads.part_size - len(self.pending)
+            self.pending.write(rest[:room])
             rest = rest[room:]
 
     def close(self, metadata: Mapping[str, str], end: int | None = None) -> Future[StoredObject]:
@@ -148,13 +151,12 @@ class ObjectWriter:
 
     def abandon(self) -> None:
         """The object is not wanted: nothing of it stays."""
-        self._pending = bytearray()
+        self.pending.clear()
         self._abort()
 
     def _take(self) -> bytes:
         """What waits to be sent, counted and checksummed."""
-        body = bytes(self._pending)
-        self._pending = bytearray()
+        body = b"".join(self.pending.take())
         self._size += len(body)
         self._crc = google_crc32c.extend(self._crc, body)
         return body

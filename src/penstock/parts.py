@@ -1,0 +1,215 @@
+"""From a configuration to what looks at records and writes them: converters, partitioners, formats, rules."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Literal
+
+from penstock import converters, cutter, planner
+from penstock.coding import SchemaRules
+from penstock.companions import Companion, Headers, Keys
+from penstock.converters import ConverterOptions
+from penstock.converters import build as build_converter
+from penstock.converters.compatibility import Mode, joins, lacks_version, newer
+from penstock.extractors import EXTRACTORS
+from penstock.fields.keys import HEADER, KEY
+from penstock.formats import FORMATS, FormatOptions
+from penstock.keys import Layout
+from penstock.partitioners import PartitionerOptions, custom
+from penstock.partitioners import build as build_partitioner
+from penstock.partitioners.zones import Zone
+from penstock.sifting import NullValues, Sieve
+from penstock.spool import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.config import SinkConfig
+    from penstock.converters.base import Converter, Kind
+    from penstock.converters.connect_json import DecimalFormat
+    from penstock.formats.base import Format
+    from penstock.partitioners.base import Extractor, Partitioner
+
+_WITH_SCHEMAS = ("avro", "json_envelope")
+
+
+def partitioner_of(config: SinkConfig) -> Partitioner:
+    """What gives records their encoded partitions."""
+    chosen = config.partitioning
+    options = PartitionerOptions(
+        chosen.fields,
+        chosen.field_names_in_path,
+        chosen.duration_ms,
+        chosen.path_format,
+        chosen.locale,
+        chosen.timezone,
+        config.directory_delim,
+        chosen.schema_affix,
+        chosen.path_template,
+        one_topic=config.topics is not None and len(config.topics) == 1,
+        properties=config.given,
+    )
+    return build_partitioner(chosen.partitioner, options)
+
+
+def _extractor(config: SinkConfig) -> Extractor | None:
+    """None where no partitioner asks for a time."""
+    chosen = config.partitioning
+    if not chosen.is_timed:
+        return None
+    if ":" in chosen.extractor:
+        made: Extractor = custom(chosen.extractor)(config.given)  # type: ignore[assignment]
+        return made
+    return EXTRACTORS[chosen.extractor](chosen.timestamp_field, Zone.parse(chosen.timezone or "UTC"))
+
+
+def cut_rules(config: SinkConfig) -> cutter.Rules:
+    """What closes files."""
+    rotation = config.rotation
+    return cutter.Rules(
+        config.flush_size,
+        rotation.flush_bytes,
+        rotation.interval_ms if config.partitioning.is_timed else -1,
+        rotation.on_partition_change,
+        rotation.max_open_files,
+        interleave=rotation.schema_compatibility == "UNION",
+    )
+
+
+def looked_at(config: SinkConfig) -> dict[str, bool]:
+    """Whether keys and headers are looked at."""
+    paths = (
+        *config.partitioning.fields,
+        *re.findall(r"\{\{\s*field\s*:\s*([^{}]*?)\s*\}\}", config.partitioning.path_template),
+    )
+    kept = bool(config.errors.topic or config.errors.directory)
+    return {
+        "keys": kept or config.records.store_keys or KEY in paths,
+        "headers": kept or config.records.store_headers or any(path.startswith(HEADER) for path in paths),
+    }
+
+
+def file_format(config: SinkConfig, budget: Budget | None = None) -> Format:
+    """How values are written. `budget`: of the task, where files will be."""
+    return _named_format(config, config.format_class, budget)
+
+
+def _named_format(config: SinkConfig, name: str, budget: Budget | None) -> Format:
+    options = FormatOptions(
+        config.avro_codec,
+        config.bytearray_extension,
+        config.bytearray_separator.encode(),
+        config.compression_type,
+        config.compression_level,
+        config.parquet_codec,
+        budget or Budget(),
+    )
+    return FORMATS[name](options)
+
+
+def _name(config: SinkConfig) -> str:
+    return converters.resolve(config.value_converter, config.converter_options)
+
+
+def _kind(config: SinkConfig) -> Kind:
+    return converters.negotiate(_name(config), config.format_class, file_format(config).accepts)
+
+
+@functools.lru_cache(maxsize=16)
+def _converter(name: str, kind: Kind, own: tuple[tuple[str, str], ...], options: ConverterOptions) -> Converter:
+    """One converter with its cached schemas serves every job of a process."""
+    return build_converter(name, kind, dict(own), options)
+
+
+def _converter_of(config: SinkConfig) -> Converter:
+    own, options = tuple(sorted(config.converter_options.items())), _converter_options(config, file_format(config))
+    return _converter(_name(config), _kind(config), own, options)
+
+
+def _converter_options(config: SinkConfig, chosen: Format, part: Literal["value", "key"] = "value") -> ConverterOptions:
+    decimals: DecimalFormat = config.records.decimals  # type: ignore[assignment]  # its Choice has these words
+    return ConverterOptions(
+        chosen.separator, config.connect_meta_data, decimals, config.records.optional_map_keys, part
+    )
+
+
+def schema_rules(config: SinkConfig) -> SchemaRules:
+    """How schemas get on, as `schema.compatibility` says."""
+    mode: Mode = config.rotation.schema_compatibility  # type: ignore[assignment]  # its Choice has these words
+    if mode == "NONE":
+        return SchemaRules()
+    lacks = functools.partial(lacks_version, mode=mode)
+    return SchemaRules(functools.partial(joins, mode=mode), newer, lacks, interleave=mode == "UNION")
+
+
+def sieve(config: SinkConfig, budget: Budget | None = None) -> Sieve:
+    """What looks at records before they are written. Raises `ConfigError` where its parts do not fit together."""
+    records, errors = config.records, config.errors
+    nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
+    return Sieve(
+        _converter_of(config),
+        partitioner_of(config),
+        _extractor(config),
+        _companions(config, budget),
+        nulls,
+        records.tombstones,
+        report_nulls=bool(errors.topic) and errors.report_nulls,
+        refuses=file_format(config).refuses,
+    )
+
+
+def _companions(config: SinkConfig, budget: Budget | None) -> tuple[Companion, ...]:
+    """Keys and headers, where they are stored."""
+    records = config.records
+    found: list[Companion] = []
+    if records.store_keys:
+        chosen = _named_format(config, records.keys_format, budget)
+        name = converters.resolve(records.key_converter, config.key_converter_options)
+        kind = converters.negotiate(name, records.keys_format, chosen.accepts, "key.converter")
+        own = tuple(sorted(config.key_converter_options.items()))
+        converter = _converter(name, kind, own, _converter_options(config, chosen, "key"))
+        found.append(Keys(converter, kind, chosen))
+    if records.store_headers:
+        chosen = _named_format(config, records.headers_format, budget)
+        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen))
+    return tuple(found)
+
+
+def content_cuts(config: SinkConfig) -> bool:
+    """Whether something in the records can close files before `flush.size` does: a schema that changes, a time."""
+    return _name(config) in _WITH_SCHEMAS or cut_rules(config).by_content
+
+
+def scheduled(config: SinkConfig) -> Callable[[int], int] | None:
+    """The last instant of scheduled rotation up to a time in ms; None where there is no such rotation."""
+    interval = config.rotation.schedule_interval_ms
+    if interval <= 0:
+        return None
+    zone = Zone.parse(config.partitioning.timezone)
+    return lambda now_ms: zone.scheduled(now_ms, interval)
+
+
+def planner_rules(config: SinkConfig) -> planner.Rules:
+    """What the planner goes by."""
+    rotation, partitioning = config.rotation, config.partitioning
+    return planner.Rules(
+        max(config.flush_size, 1),
+        content_cuts(config),
+        rotation.interval_ms if partitioning.is_timed else -1,
+        rotation.max_latency_ms,
+        wall_clock=partitioning.is_timed and partitioning.extractor == "wallclock",
+        max_offsets=config.cycle_max_records,
+    )
+
+
+def layout(config: SinkConfig) -> Layout:
+    """How this connector names its objects."""
+    return Layout(
+        config.topics_dir,
+        config.directory_delim,
+        config.file_delim,
+        config.pad_width,
+        file_format(config).extension,
+        config.partitioning.path_template,
+    )
