@@ -97,7 +97,7 @@ def test_lateness_and_what_comes_late(connect, opened, describe, topic, markers)
 
 def test_an_open_transaction_may_still_bring_records(connect, topic, markers, stack):
     connect(at(10), {**HOURLY, "complete.markers": "false"}, topic)
-    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "transactional.id": topic})
+    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "transactional.id": topic, "log_level": 0})
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce(topic, b"{}", timestamp=TEN + 5)

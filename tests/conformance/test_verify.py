@@ -93,7 +93,7 @@ def test_what_was_written_is_sound_and_agrees_with_kafka(connect, verify, topic,
 
 
 def test_transactions_and_changed_settings_are_sound(connect, verify, topic, stack):
-    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "transactional.id": topic})
+    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "transactional.id": topic, "log_level": 0})
     producer.init_transactions()
     for round_ in range(4):
         producer.begin_transaction()
@@ -308,15 +308,22 @@ def test_another_compression_of_the_same_records_is_the_same(connect, verify, s3
     assert kinds(verify(topic, packed, against_kafka=True)) == set()
 
 
+@pytest.fixture
+def spark():
+    opened = session(1, {})
+    yield opened
+    opened.stop()
+
+
 @pytest.mark.spark
-def test_a_large_audit_runs_on_spark_and_finds_the_same(planter, verify, topic, describe, stack, monkeypatch):
+def test_a_large_audit_runs_on_spark_and_finds_the_same(planter, verify, topic, describe, stack, spark, monkeypatch):
     swap(planter)
     here = verify(topic, JSON, against_kafka=True)
     monkeypatch.setattr(auditing, "_FEW_OBJECTS", 0)
     monkeypatch.setattr(auditing, "_FEW_OFFSETS", 0)
     config, kafka = load(describe(topic, JSON), {"bootstrap.servers": stack.bootstrap_servers}, None)
     asked = []
-    there = audit(config, kafka, lambda: asked.append(1) or session(1, {}), against_kafka=True)
+    there = audit(config, kafka, lambda: asked.append(1) or spark, against_kafka=True)
     assert there == here
     assert {each.kind for each in there.findings} == {"object.checksum"}
     assert len(asked) == 2
