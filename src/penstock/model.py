@@ -152,12 +152,16 @@ class CommittedObject:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The new position of one topic-partition with the objects that hold its records up to there."""
+    """The new position of one topic-partition with the objects that hold its records up to there.
+
+    `skipped`: records in no object of values. `hidden`: offsets without a record (compaction, transactions).
+    """
 
     tp: TopicPartition
     position: int
     objects: tuple[CommittedObject, ...] = ()
     skipped: int = 0
+    hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)

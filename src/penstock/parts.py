@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 _WITH_SCHEMAS = ("avro", "json_envelope")
 
 
-def _partitioner(config: SinkConfig) -> Partitioner:
+def partitioner_of(config: SinkConfig) -> Partitioner:
+    """What gives records their encoded partitions."""
     chosen = config.partitioning
     options = PartitionerOptions(
         chosen.fields,
@@ -184,7 +185,7 @@ def sieve(config: SinkConfig, budget: Budget | None = None) -> Sieve:
     nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
     return Sieve(
         _converter_of(config),
-        _partitioner(config),
+        partitioner_of(config),
         _extractor(config),
         _companions(config, budget),
         nulls,

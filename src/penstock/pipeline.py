@@ -75,6 +75,12 @@ def check(config: SinkConfig) -> None:
         raise ConfigError([f"{config.name}: {error}"]) from error
 
 
+def error_key(config: SinkConfig, tp: TopicPartition, offset: int) -> str:
+    """The key of the error object whose first record is at `offset`."""
+    name = f"{tp.topic}+{tp.partition}+{offset:0{config.pad_width}d}.jsonl"
+    return f"{config.errors.directory}/{tp.topic}/{name}"
+
+
 def open_store(config: SinkConfig) -> S3Store:
     """The sink's bucket, checked, with the leavings of an earlier process swept.
 
@@ -83,7 +89,7 @@ def open_store(config: SinkConfig) -> S3Store:
     """
     opened = store(stores.of_sink(config))
     opened.check()
-    if config.fencing == "on" and not refuses_overwrites(opened, _names(config).probe(uuid.uuid4().hex)):
+    if config.fencing == "on" and not refuses_overwrites(opened, state_names(config).probe(uuid.uuid4().hex)):
         msg = (
             f"{opened.options.place} overwrites objects although told not to (no conditional writes), so two instances "
             "could not be kept apart; use another store, or set fencing=off and never run two instances"
@@ -120,29 +126,37 @@ def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestInd
     made = NewestIndexes(opened, config.block_gzip.last_index, config.pad_width)
     if config.block_gzip.last_index:
         last: tuple[Commit, ...] = ()
-        for entry in entries(store(stores.of_state(config)), _names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
+        for entry in entries(store(stores.of_state(config)), state_names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
             last = entry.commits if any(commit.objects for commit in entry.commits) else last
         made.write(last)
     return made
 
 
+def read_log(config: SinkConfig) -> StateLog:
+    """The connector's state log as it is now; takes nothing over, so nothing may be appended."""
+    log = _log(config)
+    log.read()
+    return log
+
+
 def read_head(config: SinkConfig) -> Head:
     """What the state log says now; takes nothing over."""
-    return _log(config).read()
+    return read_log(config).head
 
 
 def state_url(config: SinkConfig) -> str:
     """Where the state log is, for messages."""
     bucket = stores.of_state(config).bucket
-    return f"s3://{bucket}/{_names(config).prefix}"
+    return f"s3://{bucket}/{state_names(config).prefix}"
 
 
 def _log(config: SinkConfig) -> StateLog:
     writer = Writer(uuid.uuid4().hex, socket.gethostname(), lambda: time.time_ns() // 1_000_000)
-    return StateLog(config.name, store(stores.of_state(config)), _names(config), writer, config.checkpoint_entries)
+    return StateLog(config.name, store(stores.of_state(config)), state_names(config), writer, config.checkpoint_entries)
 
 
-def _names(config: SinkConfig) -> Names:
+def state_names(config: SinkConfig) -> Names:
+    """The keys of the state log."""
     if config.state_url is None:
         return Names(f"{config.state_dir}/{config.name}/")
     prefix = config.state_url.removeprefix("s3://").partition("/")[2]
@@ -154,7 +168,7 @@ def _error_policy(config: SinkConfig, kafka: KafkaSettings, uploads: Uploads) ->
     letters = DeadLetterTopic(kafka, config.name, errors.topic, errors.context_headers) if errors.topic else None
 
     def open_object(tp: TopicPartition, offset: int) -> tuple[str, ObjectWriter]:
-        key = f"{errors.directory}/{tp.topic}/{tp.topic}+{tp.partition}+{offset:0{config.pad_width}d}.jsonl"
+        key = error_key(config, tp, offset)
         return key, uploads.open(key, offset)
 
     return ErrorPolicy(

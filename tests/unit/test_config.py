@@ -134,6 +134,9 @@ def test_without_worker_and_stack_the_ways_out_are_named(tmp_path):
         load(GOOD, None, tmp_path)
 
 
+CLASS = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
 def test_a_recorded_configuration_shapes_files_as_it_was():
     old = config(flush_size="5", topics_dir="before")
     new = config(flush_size="7", avro_codec="snappy", tasks_max="4")
@@ -141,6 +144,13 @@ def test_a_recorded_configuration_shapes_files_as_it_was():
     assert (again.flush_size, again.topics_dir, again.avro_codec, again.tasks_max) == (5, "before", "null", 4)
     assert again.shaping() == old.shaping()
     assert new.with_shaping(new.shaping()) == new
+
+
+@pytest.mark.parametrize(("given", "means"), [({}, "string"), ({"key_converter": CLASS}, "bytes")])
+def test_the_key_converter_of_a_recorded_configuration_is_the_one_that_wrote(given, means):
+    stored = config(store_kafka_keys="true", keys_format_class="bytes", **given)
+    assert stored.records.key_converter == means
+    assert config(flush_size="7").with_shaping(stored.shaping()).records == stored.records
 
 
 def test_a_configuration_travels_and_shows_no_secret():

@@ -7,6 +7,7 @@ import traceback
 
 import click
 
+from penstock.cli.complete import complete
 from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
@@ -15,6 +16,8 @@ from penstock.cli.produce import produce
 from penstock.cli.read import read
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
+from penstock.cli.state import state
+from penstock.cli.verify import verify
 from penstock.errors import PenstockError
 
 _INTERRUPTED = 130
@@ -29,7 +32,26 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat, read):
+for each in (
+    start,
+    stop,
+    destroy,
+    status,
+    run,
+    validate,
+    load,
+    unload,
+    flush,
+    log,
+    produce,
+    consume,
+    ls,
+    cat,
+    read,
+    verify,
+    state,
+    complete,
+):
     cli.add_command(each)
 
 

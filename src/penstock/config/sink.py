@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
 from penstock.config.block_gzip import BlockGzipConfig
+from penstock.config.completeness import CompletenessConfig
 from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
@@ -222,6 +223,7 @@ class SinkConfig:
     store: StoreConfig = group(StoreConfig)
     records: RecordsConfig = group(RecordsConfig)
     errors: ErrorsConfig = group(ErrorsConfig)
+    completeness: CompletenessConfig = group(CompletenessConfig)
     state_dir: str = prop(
         "state.dir",
         Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),
@@ -314,6 +316,10 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
+        if values["records.store_keys"]:  # looked at only then, so any text may stand there otherwise
+            values["records.key_converter"] = Named(classes.CONVERTERS).parse(
+                values["records.key_converter"] or "string"
+            )
         return replace(replaced(self, values), given=dict(recorded))
 
 
