@@ -100,6 +100,9 @@ def file_format(config: SinkConfig, budget: Budget | None = None) -> Format:
 
 
 def _named_format(config: SinkConfig, name: str, budget: Budget | None) -> Format:
+    if ":" in name:
+        made: Format = custom(name)(config.given)  # type: ignore[assignment]
+        return made
     options = FormatOptions(
         config.avro_codec,
         config.bytearray_extension,
@@ -203,10 +206,11 @@ def _companions(config: SinkConfig, budget: Budget | None) -> tuple[Companion, .
         chosen = _named_format(config, records.keys_format, budget)
         name = converters.resolve(records.key_converter, config.key_converter_options)
         kind = converters.negotiate(name, records.keys_format, chosen.accepts, "key.converter")
-        found.append(Keys(_key_converter(config, kind, chosen), kind, chosen))
+        found.append(Keys(_key_converter(config, kind, chosen), kind, chosen, wrap=records.keys_format == "parquet"))
     if records.store_headers:
         chosen = _named_format(config, records.headers_format, budget)
-        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen))
+        wrap = records.headers_format == "parquet"
+        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen, wrap=wrap))
     return tuple(found)
 
 

@@ -29,6 +29,7 @@ class RecordsConfig:
         Named(FORMATS),
         default="avro",
         shapes=True,
+        supported=("avro", "json", "bytes", "parquet"),
         only_with=("store.kafka.keys", (True,)),
         doc="Format of those objects.",
     )
