@@ -131,6 +131,11 @@ def read_head(config: SinkConfig) -> Head:
     return _log(config).read()
 
 
+def state(config: SinkConfig) -> tuple[S3Store, Names]:
+    """The store of the state log, and its keys; nothing is asked or taken over."""
+    return store(stores.of_state(config)), _names(config)
+
+
 def state_url(config: SinkConfig) -> str:
     """Where the state log is, for messages."""
     bucket = stores.of_state(config).bucket

@@ -13,6 +13,7 @@ from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
 from penstock.cli.read import read
+from penstock.cli.restore import restore
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
 from penstock.errors import PenstockError
@@ -29,7 +30,25 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat, read):
+COMMANDS = (
+    start,
+    stop,
+    destroy,
+    status,
+    run,
+    validate,
+    load,
+    unload,
+    flush,
+    log,
+    produce,
+    consume,
+    ls,
+    cat,
+    read,
+    restore,
+)
+for each in COMMANDS:
     cli.add_command(each)
 
 

@@ -1,0 +1,193 @@
+"""From the bytes of a file back to the bytes that Kafka had: the way of a converter and a format, backwards.
+
+Avro data are cut out of their blocks as they are: decoding is only for finding where the next one begins.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import json
+import lzma
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
+
+import fastavro
+import msgspec
+
+from penstock.converters.projection import raw
+from penstock.errors import PenstockError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from penstock.restore.records import PartReader
+    from penstock.restore.schema_ids import SchemaIds
+
+    Unwrap = Callable[[bytes], bytes | None]
+
+DAMAGED = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    StopIteration,
+    OSError,
+    lzma.LZMAError,
+    zlib.error,
+    zstd.ZstdError,
+    msgspec.DecodeError,
+    binascii.Error,
+)
+"""What reading a file raises whose bytes are not what its name says."""
+
+_PIECE = 1 << 20
+Part = Literal["value", "key"]
+
+
+def unpacked(file: IO[bytes], key: str) -> IO[bytes]:
+    """The file inside of `s3.compression.type`, by the object's name."""
+    if key.endswith(".gz"):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+    if key.endswith(".zst"):
+        return cast("IO[bytes]", zstd.open(file))
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class AvroFile:
+    """Data of an Avro file. `ids`: for data that came with a registry's schema; None for texts and bytes.
+
+    Files of keys with a null among them hold unions of null and the key's own type.
+    """
+
+    part: Part
+    ids: SchemaIds | None
+
+    def __call__(self, file: IO[bytes], key: str, topic: str) -> Iterator[bytes | None]:
+        """Each datum behind the wire prefix, or the bytes behind the length."""
+        blocks = fastavro.block_reader(unpacked(file, key))
+        schema = json.loads(blocks.metadata["avro.schema"])
+        nullable = self.part == "key" and isinstance(schema, list) and len(schema) == 2 and schema[0] == "null"  # noqa: PLR2004
+        prefix = b""
+        if self.ids is not None:
+            found = self.ids.find(schema, topic, self.part) if nullable else None
+            nullable = nullable and found is None
+            if found is None:
+                found = self.ids.require(schema[1] if nullable else schema, topic, self.part, key)
+            prefix = b"\x00" + found.to_bytes(4, "big")
+        own = schema[1] if nullable else schema
+        unwrap = _behind_length if self.ids is None else prefix.__add__
+        parsed = fastavro.parse_schema(raw(schema))
+        if self.ids is None and own not in ("string", "bytes"):
+            msg = f"`{key}` holds Avro data of another type than its connector's log says; it cannot be restored"
+            raise PenstockError(msg)
+        for block in blocks:
+            for datum in _data(block, parsed):
+                if not nullable:
+                    yield unwrap(datum)
+                else:
+                    yield None if datum == b"\x00" else unwrap(datum[1:])
+
+
+def _data(block: Any, parsed: Any) -> Iterator[bytes]:  # noqa: ANN401 - fastavro's
+    """The encoded data of a block."""
+    stream = io.BytesIO(block.bytes_.getvalue())
+    buffer, at = stream.getbuffer(), 0
+    for _ in range(block.num_records):
+        fastavro.schemaless_reader(stream, parsed, None)
+        end = stream.tell()
+        yield bytes(buffer[at:end])
+        at = end
+
+
+def _behind_length(datum: bytes) -> bytes:
+    """The content of Avro's string or bytes."""
+    at = next(index for index, byte in enumerate(datum) if byte < 0x80)  # noqa: PLR2004 - the varint's last byte
+    return datum[at + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class LinesFile:
+    """JSON documents, one a line. `unwrap`: from a document to what Kafka had."""
+
+    unwrap: Unwrap
+
+    def __call__(self, file: IO[bytes], key: str, topic: str) -> Iterator[bytes | None]:  # noqa: ARG002
+        """The lines without their line feeds."""
+        for line in unpacked(file, key):
+            yield self.unwrap(line.removesuffix(b"\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatedFile:
+    """Values with a separator behind each. A null key was stored as an empty one, and comes back as null."""
+
+    separator: bytes
+    part: Part
+
+    def __call__(self, file: IO[bytes], key: str, topic: str) -> Iterator[bytes | None]:  # noqa: ARG002
+        """The values."""
+        if not self.separator:
+            msg = (
+                f"`{key}` has no separator between its values (format.bytearray.separator was empty): it cannot be cut"
+            )
+            raise PenstockError(msg)
+        opened, rest = unpacked(file, key), b""
+        while piece := opened.read(_PIECE):
+            *whole, rest = (rest + piece).split(self.separator)
+            for each in whole:
+                yield None if self.part == "key" and not each else each
+        if rest:
+            msg = "it does not end with a separator"
+            raise ValueError(msg)
+
+
+def _as_is(line: bytes) -> bytes:
+    return line
+
+
+def _key_line(line: bytes) -> bytes | None:
+    """A key that is JSON; null is a null key."""
+    return None if line == b"null" else line
+
+
+_TEXT = msgspec.json.Decoder(str | None)
+
+
+def _text(line: bytes) -> bytes | None:
+    found = _TEXT.decode(line)
+    return None if found is None else found.encode()
+
+
+def _base64(line: bytes) -> bytes | None:
+    found = _TEXT.decode(line)
+    return None if found is None else base64.b64decode(found, validate=True)
+
+
+def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids: Callable[[], SchemaIds]) -> PartReader:
+    """The reader for what a converter and a format made.
+
+    Raises:
+        PenstockError: this pair cannot be taken back.
+    """
+    if form == "avro" and converter in ("avro", "string", "bytes"):
+        return AvroFile(part, ids() if converter == "avro" else None)
+    if form == "json" and converter in ("avro", "json"):
+        return LinesFile(_as_is if part == "value" else _key_line)
+    if form == "json" and converter in ("string", "bytes"):
+        return LinesFile(_text if converter == "string" else _base64)
+    if form == "bytes" and converter in ("string", "bytes"):
+        return SeparatedFile(separator, part)
+    msg = f"{part}s of {part}.converter `{converter}` cannot be restored from files of format `{form}`"
+    raise PenstockError(msg)
