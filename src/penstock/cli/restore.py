@@ -153,13 +153,18 @@ class _Opened:
     readers: ByShape = field(init=False)
 
     def __post_init__(self) -> None:
-        from penstock import pipeline
+        from penstock import stores
         from penstock.restore.history import read
         from penstock.restore.prepare import losses, planned
         from penstock.restore.readers import ByShape, carried
         from penstock.statelog.history import entries
+        from penstock.store.s3 import store
 
-        history = read(entries(*pipeline.state(self.config)), self.selection.covers, carried)
+        history = read(
+            entries(store(stores.of_state(self.config)), stores.state_names(self.config)),
+            self.selection.covers,
+            carried,
+        )
         self.readers = ByShape(self.config, history.shapes, self._ids)
         self.plan = planned(history, self.selection, self.to_topic, self.lenient, self.config.name)
         for loss in losses(self.plan, history.rejected, self.readers.is_decoded):
@@ -167,7 +172,7 @@ class _Opened:
 
     def run(self, target: Target, limits: Limits, *, create: bool, append: bool) -> dict[TopicPartition, list[Row]]:
         """Restore everything that is left; the whole map of offsets, earlier runs' rows included."""
-        from penstock import pipeline, stores
+        from penstock import stores
         from penstock.cli.progress import shown
         from penstock.restore.maps import Maps
         from penstock.restore.prepare import check_partitions, new, works
@@ -183,7 +188,7 @@ class _Opened:
                 )
         target.take_over()
         work = works(self.plan, target, self.selection.text, append=append)
-        maps = Maps(*pipeline.state(self.config), target.name)
+        maps = Maps(store(stores.of_state(self.config)), stores.state_names(self.config), target.name)
         going = Restore(target, Reading(store(stores.of_sink(self.config)), self.readers), maps, limits)
         going.begin(new(work))
         with shown(going.words):

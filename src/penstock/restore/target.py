@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public, not in its types
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type: ignore[attr-defined]  # public, not in its types
 
 from penstock.errors import KafkaUnavailable, PenstockError, TakenOverError
 from penstock.model import TopicPartition
@@ -77,16 +77,15 @@ class Target:
 
     def create(self, topic: str, partitions: int) -> None:
         """Create a topic with the broker's own defaults. Raises PenstockError where the broker refuses."""
-        made = AdminClient(dict(self.place.config)).create_topics([NewTopic(topic, num_partitions=partitions)])
+        admin = AdminClient(dict(self.place.config))  # has to outlive its requests
+        made = admin.create_topics([NewTopic(topic, num_partitions=partitions)])
         self._asked(made[topic].result)
 
     def stamps_itself(self, topic: str) -> bool:
         """Whether a topic replaces timestamps by the time of arrival; False where that may not be asked."""
-        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415
-
-        resource = ConfigResource("topic", topic)
+        admin, resource = AdminClient(dict(self.place.config)), ConfigResource("topic", topic)
         try:
-            found = AdminClient(dict(self.place.config)).describe_configs([resource])[resource].result(_TIMEOUT_SECONDS)
+            found = admin.describe_configs([resource])[resource].result(_TIMEOUT_SECONDS)
         except KafkaException:
             return False
         return bool(found["message.timestamp.type"].value == "LogAppendTime")
