@@ -167,7 +167,7 @@ class _Opened:
         )
         self.readers = ByShape(self.config, history.shapes, self._ids)
         self.plan = planned(history, self.selection, self.to_topic, self.lenient, self.config.name)
-        for loss in losses(self.plan, history.rejected, self.readers.is_decoded):
+        for loss in losses(self.plan, history.rejected, self.readers.changed):
             click.echo(f"warning: {loss}", err=True)
 
     def run(self, target: Target, limits: Limits, *, create: bool, append: bool) -> dict[TopicPartition, list[Row]]:

@@ -181,9 +181,9 @@ def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids:
     Raises:
         PenstockError: this pair cannot be taken back.
     """
-    if form == "avro" and converter in ("avro", "string", "bytes"):
-        return AvroFile(part, ids() if converter == "avro" else None)
-    if form == "json" and converter in ("avro", "json"):
+    if form == "avro" and converter in ("avro", "json_envelope", "string", "bytes"):
+        return AvroFile(part, ids() if converter in ("avro", "json_envelope") else None)
+    if form == "json" and converter in ("avro", "json", "json_envelope"):
         return LinesFile(_as_is if part == "value" else _key_line)
     if form == "json" and converter in ("string", "bytes"):
         return LinesFile(_text if converter == "string" else _base64)

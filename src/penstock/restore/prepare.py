@@ -120,8 +120,8 @@ def new(made: Iterable[Work]) -> dict[TopicPartition, Position]:
     return {each.to: each.position for each in made if each.position.segment == _NOTHING_DONE}
 
 
-def losses(plan: Iterable[Planned], rejected: int, is_decoded: Callable[[int], bool]) -> list[str]:
-    """Sentences for what does not come back. `is_decoded`: whether a shape stores Avro values as JSON."""
+def losses(plan: Iterable[Planned], rejected: int, changed: Callable[[int], str | None]) -> list[str]:
+    """Sentences for what does not come back. `changed`: what values of a shape come back as, if not as they were."""
     bundles = [bundle for each in plan for segment in each.segments for bundle in segment.bundles]
     counts = {
         "keys": sum(b.any.records for b in bundles if b.keys is None and "key" not in b.carried),
@@ -134,9 +134,10 @@ def losses(plan: Iterable[Planned], rejected: int, is_decoded: Callable[[int], b
         "timestamps": "the time of the restore: their format stores none",
     }
     said = [f"{count} records come back with {why[what]}" for what, count in counts.items() if count]
-    decoded = sum(b.any.records for b in bundles if b.value is not None and is_decoded(b.shape))
-    if decoded:
-        said.append(f"{decoded} records come back as JSON: their Avro values were stored as that")
+    values = [bundle for bundle in bundles if bundle.value is not None]
+    for shape in sorted({bundle.shape for bundle in values}):
+        if found := changed(shape):
+            said.append(f"{sum(b.any.records for b in values if b.shape == shape)} records come back as {found}")
     if rejected:
         said.append(f"{rejected} records in error objects (errors.dir) are not restored")
     return said

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.config.classes import CONVERTERS
 from penstock.config.kinds import Named
+from penstock.converters import resolve
 from penstock.restore.payloads import part_reader
 from penstock.restore.reading import PlainValues, Readers
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from penstock.restore.schema_ids import SchemaIds
 
 
+_CHANGED = {
+    ("avro", "json"): "JSON: their Avro values were stored as that",
+    ("json_envelope", "json"): "JSON without the schema that was around each",
+    ("json_envelope", "avro"): "Avro in Confluent's wire format: their JSON was stored as that",
+}
+
+
 def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
     """The readers for one configuration. `ids`: called where Avro data need their schema's id.
 
@@ -25,11 +33,12 @@ def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
         PenstockError: it stores values or keys in a way that cannot be taken back.
     """
     separator = config.bytearray_separator.encode()
-    values = part_reader(config.value_converter, config.format_class, "value", separator=separator, ids=ids)
+    name = resolve(config.value_converter, config.converter_options)
+    values = part_reader(name, config.format_class, "value", separator=separator, ids=ids)
     records = config.records
     keys = None
     if records.store_keys:
-        converter = Named(CONVERTERS).parse(records.key_converter or "string")
+        converter = resolve(Named(CONVERTERS).parse(records.key_converter or "string"), config.key_converter_options)
         keys = part_reader(converter, records.keys_format, "key", separator=separator, ids=ids)
     forms = {"value": config.format_class, "keys": records.keys_format if keys is not None else ""}
     return Readers(PlainValues(values), keys, frozenset(view for view, form in forms.items() if form == "bytes"))
@@ -49,10 +58,10 @@ class ByShape:
     ids: Callable[[], SchemaIds]
     _made: dict[int, Readers] = field(default_factory=dict)
 
-    def is_decoded(self, shape: int) -> bool:
-        """Whether Avro values were stored as JSON, so that they come back as that."""
+    def changed(self, shape: int) -> str | None:
+        """What values come back as, where that is not what they were."""
         config = self.config.with_shaping(self.shapes[shape])
-        return (config.value_converter, config.format_class) == ("avro", "json")
+        return _CHANGED.get((resolve(config.value_converter, config.converter_options), config.format_class))
 
     def __call__(self, shape: int) -> Readers:
         """Raises PenstockError as `readers`."""
