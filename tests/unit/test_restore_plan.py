@@ -142,11 +142,13 @@ def test_objects_have_the_configuration_that_was_recorded_before_their_commit():
     ]
     history = read(log, lambda topic: topic == "t", lambda _: NONE)
     assert [history.shapes[each.shape] for each in history.bundles[TP]] == [first, second, first]
-    assert (list(history.bundles), history.rejected) == ([TP], 1)
+    assert (list(history.bundles), history.topics, history.rejected) == ([TP], {"t"}, 1)
 
 
 def history(*tps):
-    return History({tp: (Bundle(tp, held(0, 3), None, None, 0, NONE),) for tp in tps}, ({},))
+    return History(
+        {tp: (Bundle(tp, held(0, 3), None, None, 0, NONE),) for tp in tps}, ({},), frozenset(tp.topic for tp in tps)
+    )
 
 
 def test_a_topic_goes_under_its_own_name_or_another_in_the_same_partition():

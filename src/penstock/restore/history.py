@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 class History:
     """What is committed. `shapes`: what `Bundle.shape` numbers; the properties that shape files, as recorded.
 
-    `rejected`: records in error objects, which are not restored.
+    `topics`: all that have objects, wanted or not. `rejected`: records in error objects, which are not restored.
     """
 
     bundles: Mapping[TopicPartition, tuple[Bundle, ...]]
     shapes: tuple[Texts, ...]
+    topics: frozenset[str]
     rejected: int = 0
 
 
@@ -37,9 +38,11 @@ def read(entries: Iterable[Entry], covers: Callable[[str], bool], carried: Calla
     found: dict[TopicPartition, list[Bundle]] = {}
     shapes: list[Texts] = [{}]
     now = (0, carried({}))
-    rejected = 0
+    rejected, topics = 0, set()
     for entry in entries:
         for commit in entry.commits:
+            if commit.objects:
+                topics.add(commit.tp.topic)
             if covers(commit.tp.topic):
                 found.setdefault(commit.tp, []).extend(bundles(commit.tp, commit.objects, *now))
                 rejected += sum(each.records for each in commit.objects if each.view == "errors")
@@ -48,4 +51,4 @@ def read(entries: Iterable[Entry], covers: Callable[[str], bool], carried: Calla
                 shapes.append(entry.config)
             number = shapes.index(entry.config)
             now = (number, carried(entry.config))
-    return History({tp: tuple(each) for tp, each in sorted(found.items())}, tuple(shapes), rejected)
+    return History({tp: tuple(each) for tp, each in sorted(found.items())}, tuple(shapes), frozenset(topics), rejected)

@@ -58,7 +58,7 @@ Part = Literal["value", "key"]
 def unpacked(file: IO[bytes], key: str) -> IO[bytes]:
     """The file inside of `s3.compression.type`, by the object's name."""
     if key.endswith(".gz"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
     if key.endswith(".zst"):
         return cast("IO[bytes]", zstd.open(file))
     return file

@@ -46,10 +46,10 @@ def planned(
         PenstockError: as `segments`.
     """
     topics = sorted({tp.topic for tp in history.bundles})
-    wrong = [topic for topic in selection.topics if topic not in topics]
+    wrong = [topic for topic in selection.topics if topic not in history.topics]
     unknown = [tp for tp in (*selection.starts, *selection.ends) if tp is not None and tp not in history.bundles]
     if wrong or unknown or not topics:
-        there = ", ".join(f"`{topic}`" for topic in topics) or "none"
+        there = ", ".join(f"`{topic}`" for topic in sorted(history.topics)) or "none"
         named = wrong[0] if wrong else str(unknown[0]) if unknown else "any topic"
         msg = f"connector `{connector}` has committed nothing of `{named}`; topics with objects: {there}"
         raise UsageError(msg)

@@ -173,6 +173,7 @@ class Target:
                 self._producer.abort_transaction(_TIMEOUT_SECONDS)
         if self._consumer is not None:
             self._consumer.close()
+        self._producer = self._consumer = None  # its callbacks know us, and we know it
 
     def _told(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
