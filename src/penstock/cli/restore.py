@@ -85,7 +85,13 @@ def _time(_context: click.Context, option: click.Parameter, text: str | None) ->
 @click.option("--append", is_flag=True, help="Write behind the records that the topic holds already.")
 @click.option("--register-schemas", is_flag=True, help="Register schemas that the Schema Registry does not have.")
 @click.option("--name", help="The restore's name, under which it goes on; default: connector, and the new topic.")
-@click.option("--transaction-records", type=click.IntRange(min=1), default=10_000, show_default=True, hidden=True)
+@click.option(
+    "--transaction-records",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Most records of a transaction.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @worker_option
 @output_option
