@@ -135,9 +135,12 @@ def losses(plan: Iterable[Planned], rejected: int, changed: Callable[[int], str 
     }
     said = [f"{count} records come back with {why[what]}" for what, count in counts.items() if count]
     values = [bundle for bundle in bundles if bundle.value is not None]
-    for shape in sorted({bundle.shape for bundle in values}):
-        if found := changed(shape):
-            said.append(f"{sum(b.any.records for b in values if b.shape == shape)} records come back as {found}")
+    shapes = {shape: changed(shape) for shape in sorted({bundle.shape for bundle in values})}
+    said += [
+        f"{sum(b.any.records for b in values if b.shape == shape)} records come back as {what}"
+        for shape, what in shapes.items()
+        if what
+    ]
     if rejected:
         said.append(f"{rejected} records in error objects (errors.dir) are not restored")
     return said
