@@ -143,6 +143,13 @@ def test_a_recorded_configuration_shapes_files_as_it_was():
     assert new.with_shaping(new.shaping()) == new
 
 
+@pytest.mark.parametrize("text", [None, "org.apache.kafka.connect.converters.ByteArrayConverter", "string"])
+def test_a_recorded_key_converter_is_the_one_that_was_meant(text):
+    named = {} if text is None else {"key.converter": text}
+    made = load_sink(of_mapping({**GOOD, "store.kafka.keys": "true", **named}, "x"), None)
+    assert made.with_shaping(made.shaping()) == made
+
+
 def test_a_configuration_travels_and_shows_no_secret():
     secret = config(aws_access_key_id="a", aws_secret_access_key="hidden-secret")
     assert "hidden-secret" not in repr(secret) + str(secret.shaping())

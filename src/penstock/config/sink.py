@@ -312,6 +312,10 @@ class SinkConfig:
                     continue
                 if each.supported is not None and values[name] not in each.supported:
                     problems.append(_cannot(each.name, recorded[each.name]))
+        if values["records.store_keys"]:  # a text like any other where keys are not looked at
+            values["records.key_converter"] = Named(classes.CONVERTERS).parse(
+                values["records.key_converter"] or "string"
+            )
         if problems:
             raise ConfigError(problems)
         return replace(replaced(self, values), given=dict(recorded))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from penstock.config.classes import CONVERTERS
-from penstock.config.kinds import Named
 from penstock.converters import resolve
 from penstock.restore.payloads import part_reader
 from penstock.restore.reading import PlainValues, Readers
@@ -38,7 +36,7 @@ def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
     records = config.records
     keys = None
     if records.store_keys:
-        converter = resolve(Named(CONVERTERS).parse(records.key_converter or "string"), config.key_converter_options)
+        converter = resolve(records.key_converter, config.key_converter_options)
         keys = part_reader(converter, records.keys_format, "key", separator=separator, ids=ids)
     forms = {"value": config.format_class, "keys": records.keys_format if keys is not None else ""}
     return Readers(PlainValues(values), keys, frozenset(view for view, form in forms.items() if form == "bytes"))
