@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from penstock.restore.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import ExitStack
+    from types import TracebackType
 
     from penstock.model import CommittedObject
     from penstock.restore.plan import Bundle, Carried, Segment
@@ -52,21 +53,39 @@ class PlainValues:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """A segment whose objects are all there and whole. Its temporary files are closed with it."""
+
+    records: Iterator[Record]
+    _files: ExitStack
+
+    def __enter__(self) -> Opened:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """Opens segments. `readers`: those of a shape, by its number."""
+    """Opens segments. `readers`: those of a shape, by its number; asked by several threads."""
 
     store: Store
     readers: Callable[[int], Readers]
 
-    def open(self, segment: Segment, resources: ExitStack) -> Iterator[Record]:
-        """The wanted records of a segment in order; all its objects are there and whole when this returns.
+    def open(self, segment: Segment) -> Opened:
+        """The wanted records of a segment, in order.
 
         Raises:
             PenstockError: an object is missing, damaged, or cannot be restored.
         """
-        opened = [self._bundle(bundle, resources) for bundle in segment.bundles]
-        merged = opened[0] if len(opened) == 1 else heapq.merge(*opened, key=_offset)
-        return (each for each in merged if segment.span.holds(each.offset, each.timestamp))
+        with ExitStack() as resources:
+            views = [self._bundle(bundle, resources) for bundle in segment.bundles]
+            merged = views[0] if len(views) == 1 else heapq.merge(*views, key=_offset)
+            wanted = (each for each in merged if segment.span.holds(each.offset, each.timestamp))
+            return Opened(wanted, resources.pop_all())
 
     def _bundle(self, bundle: Bundle, resources: ExitStack) -> Iterator[Record]:
         files = {each.view: resources.enter_context(fetched(self.store, each)) for each in bundle.objects}

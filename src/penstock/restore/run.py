@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from penstock.crashpoints import reach
+from penstock.restore.ahead import LARGE, ahead
 from penstock.restore.offsets import Position, Sent, rows
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from penstock.restore.reading import Reading
     from penstock.restore.records import Record
     from penstock.restore.target import Target
-
-_LARGE = 16 << 20  # bytes of a segment that are not fetched while a transaction is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +95,17 @@ class Restore:
     def _partition(self, work: Work) -> Position:
         self.where = f"{work.tp} to {work.to}"
         batch = _Batch(work.position)
-        for segment, done in work.left:
-            if batch.sent and segment.size > _LARGE:
-                batch = self._commit(batch, work)
-            with ExitStack() as resources:
-                records = islice(self.reading.open(segment, resources), done, None)
-                batch.enter(segment, done)
-                for record in records:
-                    self._send(batch, record, work.to)
-                    if self._is_full(batch):
-                        batch = self._commit(batch, work)
-                batch.leave()
+        with closing(ahead(self.reading, work.left)) as coming:
+            for segment, done, opening in coming:
+                if batch.sent and (segment.size > LARGE or opening.exception() is not None):
+                    batch = self._commit(batch, work)
+                with opening.result() as opened:
+                    batch.enter(segment, done)
+                    for record in islice(opened.records, done, None):
+                        self._send(batch, record, work.to)
+                        if self._is_full(batch):
+                            batch = self._commit(batch, work)
+                    batch.leave()
         return self._commit(batch, work).position if batch.has_moved else batch.position
 
     def _send(self, batch: _Batch, record: Record, to: TopicPartition) -> None:
