@@ -121,6 +121,7 @@ def test_a_killed_restore_goes_on_and_each_record_comes_back_once(connect, make_
         for n in range(80)
     ]
     properties = {"store.kafka.keys": "true", "store.kafka.headers": "true", "flush.size": "10"}
+    properties["headers.format.class"] = "parquet"
     connect(records, properties, topic)
     given = files(topic, properties, avro=True)
     options = ["--to-topic", again, "--transaction-records", "7"]

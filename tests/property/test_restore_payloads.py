@@ -20,6 +20,7 @@ from penstock.converters.projection import raw
 from penstock.converters.schemas import file_schema
 from penstock.errors import PenstockError
 from penstock.formats.avro import AvroFormat
+from penstock.formats.parquet import ParquetFormat
 from penstock.registry import Registered
 from penstock.restore.payloads import DAMAGED, part_reader, unpacked
 from penstock.restore.schema_ids import SchemaIds, same
@@ -87,7 +88,7 @@ class OneSchema:
 
 
 @pytest.mark.parametrize(("converter", "form"), PAIRS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), separator=st.sampled_from([b"\n", b"::", b"\x00" * 3]))
 def test_values_come_back_as_they_were(converter, form, data, separator):
     values = data.draw(st.lists(VALUES[converter], max_size=8))
@@ -122,7 +123,7 @@ def test_keys_come_back_with_their_nulls(converter, form, values):
     assert list(read(io.BytesIO(file), "t.keys.x", "t")) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows=st.lists(ROWS, max_size=5), codec=st.sampled_from(["null", "deflate", "snappy", "bzip2"]))
 def test_avro_data_come_back_byte_for_byte_behind_their_schema_s_id(rows, codec):
     plain, data = fastavro.parse_schema(raw(RICH)), []
@@ -166,6 +167,100 @@ def test_avro_keys_that_are_a_union_themselves_stay_one():
     read = part_reader("avro", "avro", "key", separator=b"", ids=lambda: SchemaIds(registry, {}))
     found = list(read(key_file(["null", "long"], [b"\x02\x04", b"\x00"]), "t", "t"))
     assert found == [b"\x00\x00\x00\x00\x09\x02\x04", b"\x00\x00\x00\x00\x09\x00"]
+
+
+FLAT = {
+    "type": "record",
+    "name": "flat",
+    "namespace": "n.s",
+    "fields": [
+        *(field for field in RICH["fields"] if field["name"] in "utdfe"),
+        {"name": "i", "type": {"type": "record", "name": "inner", "fields": [{"name": "a", "type": ["int", "null"]}]}},
+        {"name": "b", "type": ["null", "n.s.inner", "e", {"type": "map", "values": "inner"}, "boolean"]},
+        {"name": "p", "type": {"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": 2}},
+        {"name": "q", "type": {"type": "fixed", "name": "q", "size": 3, "logicalType": "decimal", "precision": 5}},
+        {"name": "w", "type": {"type": "array", "items": ["null", {"type": "int", "logicalType": "time-millis"}]}},
+    ],
+}
+INNER = st.fixed_dictionaries({"a": st.none() | st.integers(-(2**31), 2**31 - 1)})
+FLAT_ROWS = st.fixed_dictionaries(
+    {
+        "u": st.none() | st.text(max_size=4) | st.lists(LONGS, max_size=3),
+        "t": LONGS,
+        "d": st.integers(-(2**31), 2**31 - 1),
+        "f": st.binary(min_size=2, max_size=2),
+        "e": st.sampled_from("AB"),
+        "i": INNER,
+        "b": st.none()
+        | st.booleans()
+        | INNER.map(lambda value: ("n.s.inner", value))
+        | st.sampled_from("AB").map(lambda value: ("n.s.e", value))
+        | st.dictionaries(st.text(max_size=2), INNER, max_size=2).map(lambda value: ("map", value)),
+        "p": st.integers(-(10**40) + 1, 10**40 - 1).map(lambda n: n.to_bytes(17, "big", signed=True)),
+        "q": st.integers(-99_999, 99_999).map(lambda n: n.to_bytes(3, "big", signed=True)),
+        "w": st.lists(st.none() | st.integers(0, 86_399_999), max_size=3),
+    }
+)
+
+
+def encoded(schema, rows):
+    data = []
+    for row in rows:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, row)
+        data.append(out.getvalue())
+    return data
+
+
+def decoded(schema, datum):
+    return fastavro.schemaless_reader(io.BytesIO(datum), schema, None, return_named_type=True)
+
+
+@settings(max_examples=30)
+@given(rows=st.lists(FLAT_ROWS, max_size=5))
+def test_avro_data_come_back_from_parquet_as_equal_data(rows):
+    plain = fastavro.parse_schema(raw(FLAT))
+    data, registry = encoded(plain, rows), OneSchema("t-value", json.dumps(FLAT), 258)
+    schema = file_schema(json.dumps(FLAT), 3, connect_meta_data=True, named={})
+    file = written(ParquetFormat(), schema, data)
+    read = part_reader("avro", "parquet", "value", separator=b"", ids=lambda: SchemaIds(registry, {}))
+    found = list(read(io.BytesIO(file), "t.parquet", "t"))
+    assert [each[:5] for each in found] == [b"\x00\x00\x00\x01\x02"] * len(rows)
+    real = fastavro.parse_schema({**FLAT, "fields": [f if f["name"] in "pq" else raw(f) for f in FLAT["fields"]]})
+    assert [decoded(real, each[5:]) for each in found] == [decoded(real, each) for each in data]
+
+
+@pytest.mark.parametrize("converter", ["string", "bytes"])
+def test_texts_and_bytes_come_back_from_parquet(converter):
+    values = [b"a", b"", "é".encode()]
+    read = part_reader(converter, "parquet", "value", separator=b"", ids=no_ids)
+    assert list(read(io.BytesIO(file_of(*pair(converter, "parquet"), values)), "t.parquet", "t")) == values
+
+
+def test_documents_come_back_from_parquet_with_the_members_that_their_columns_hold():
+    values = [b'{"a":1,"b":{"c":[1,2]}}', b'{"a":null,"b":{}}', b'{"d":"x"}']
+    read = part_reader("json", "parquet", "value", separator=b"", ids=no_ids)
+    found = [json.loads(each) for each in read(io.BytesIO(file_of(*pair("json", "parquet"), values)), "t.parquet", "t")]
+    assert found == [{"a": 1, "b": {"c": [1, 2]}}, {"b": {"c": None}}, {"d": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("own", "rows"),
+    [("long", [4, None]), (FLAT["fields"][5]["type"], [{"a": 1}, {"a": None}]), ("string", ["k", None])],
+)
+def test_keys_come_back_from_parquet(own, rows):
+    nullable = None in rows
+    schema = ["null", own] if nullable else own
+    text = json.dumps(schema, separators=(",", ":"))
+    data, registry = encoded(fastavro.parse_schema(schema), rows), OneSchema("t-key", json.dumps(own), 9)
+    converter = "string" if own == "string" else "avro"
+    read = part_reader(converter, "parquet", "key", separator=b"", ids=lambda: SchemaIds(registry, {}))
+    found = list(read(io.BytesIO(written(ParquetFormat(), FileSchema(text, "k"), data)), "t.keys.parquet", "t"))
+    if own == "string":
+        assert found == [b"k", None]
+    else:
+        plain = fastavro.parse_schema(own)
+        assert [each and decoded(plain, each[5:]) for each in found] == rows
 
 
 SIMPLE = '{"type":"record","name":"r","doc":"x","fields":[{"name":"a","type":"int"}]}'

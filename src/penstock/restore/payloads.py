@@ -14,13 +14,16 @@ import lzma
 import sys
 import zlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import fastavro
 import msgspec
+import pyarrow as pa
 
 from penstock.converters.projection import raw
 from penstock.errors import PenstockError
+from penstock.restore.framing import framing
+from penstock.restore.parquet import ParquetFile
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,6 +33,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from penstock.restore.framing import Part
     from penstock.restore.records import PartReader
     from penstock.restore.schema_ids import SchemaIds
 
@@ -47,12 +51,12 @@ DAMAGED = (
     zlib.error,
     zstd.ZstdError,
     msgspec.DecodeError,
+    pa.ArrowException,
     binascii.Error,
 )
 """What reading a file raises whose bytes are not what its name says."""
 
 _PIECE = 1 << 20
-Part = Literal["value", "key"]
 
 
 def unpacked(file: IO[bytes], key: str) -> IO[bytes]:
@@ -78,23 +82,12 @@ class AvroFile:
         """Each datum behind the wire prefix, or the bytes behind the length."""
         blocks = fastavro.block_reader(unpacked(file, key))
         schema = json.loads(blocks.metadata["avro.schema"])
-        nullable = self.part == "key" and isinstance(schema, list) and len(schema) == 2 and schema[0] == "null"  # noqa: PLR2004
-        prefix = b""
-        if self.ids is not None:
-            found = self.ids.find(schema, topic, self.part) if nullable else None
-            nullable = nullable and found is None
-            if found is None:
-                found = self.ids.require(schema[1] if nullable else schema, topic, self.part, key)
-            prefix = b"\x00" + found.to_bytes(4, "big")
-        own = schema[1] if nullable else schema
-        unwrap = _behind_length if self.ids is None else prefix.__add__
+        frame = framing(schema, topic, self.part, key, self.ids)
+        unwrap = _behind_length if self.ids is None else frame.prefix.__add__
         parsed = fastavro.parse_schema(raw(schema))
-        if self.ids is None and own not in ("string", "bytes"):
-            msg = f"`{key}` holds Avro data of another type than its connector's log says; it cannot be restored"
-            raise PenstockError(msg)
         for block in blocks:
             for datum in _data(block, parsed):
-                if not nullable:
+                if not frame.nullable:
                     yield unwrap(datum)
                 else:
                     yield None if datum == b"\x00" else unwrap(datum[1:])
@@ -189,5 +182,7 @@ def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids:
         return LinesFile(_text if converter == "string" else _base64)
     if form == "bytes" and converter in ("string", "bytes"):
         return SeparatedFile(separator, part)
+    if form == "parquet":
+        return ParquetFile(part, ids() if converter in ("avro", "json_envelope") else None)
     msg = f"{part}s of {part}.converter `{converter}` cannot be restored from files of format `{form}`"
     raise PenstockError(msg)

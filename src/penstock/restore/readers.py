@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CHANGED = {
     ("avro", "json"): "JSON: their Avro values were stored as that",
     ("json_envelope", "json"): "JSON without the schema that was around each",
+    ("json_envelope", "parquet"): "Avro in Confluent's wire format: their JSON was stored as columns",
+    ("json", "parquet"): "JSON made of columns: without members that are null, and without their own spelling",
     ("json_envelope", "avro"): "Avro in Confluent's wire format: their JSON was stored as that",
 }
 

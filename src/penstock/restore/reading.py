@@ -11,6 +11,7 @@ import fastavro
 import msgspec
 
 from penstock.errors import PenstockError, StateError
+from penstock.restore import parquet
 from penstock.restore.download import fetched
 from penstock.restore.payloads import DAMAGED, unpacked
 from penstock.restore.records import Record
@@ -163,6 +164,9 @@ def _counted(items: Iterator[T], held: CommittedObject) -> Iterator[T]:
 def _headers(file: IO[bytes], key: str) -> Iterator[HeaderPairs]:
     """The headers of each record; values that were no text are stored in base64, and stay so."""
     opened = unpacked(file, key)
+    if key.endswith(".parquet"):
+        yield from parquet.headers(file)
+        return
     if ".avro" in key:
         for found in fastavro.reader(opened):
             yield _pairs(found)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from penstock.registry import Registered
-    from penstock.restore.payloads import Part
+    from penstock.restore.framing import Part
 
     Json = Any
 
