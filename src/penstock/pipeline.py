@@ -119,7 +119,8 @@ def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestInd
     made = NewestIndexes(opened, config.block_gzip.last_index, config.pad_width)
     if config.block_gzip.last_index:
         last: tuple[Commit, ...] = ()
-        for entry in entries(store(stores.of_state(config)), _names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
+        names, after = stores.state_names(config), max(head.seq - _NEWEST_ENTRIES, 0)
+        for entry in entries(store(stores.of_state(config)), names, after):
             last = entry.commits if any(commit.objects for commit in entry.commits) else last
         made.write(last)
     return made

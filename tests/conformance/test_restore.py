@@ -235,6 +235,30 @@ def test_tombstones_come_back_as_null_values(connect, topic, make_topic, files, 
     ]
 
 
+def test_block_gzip_comes_back_with_keys(connect, topic, make_topic, files, read_back, restore):
+    """With a later configuration that writes JSON lines: each object is read as it was written."""
+    blocks = {
+        "value.converter": "string",
+        "format.class": "block_gzip",
+        "flush.size": "3",
+        "compressed_block_size": "8",
+    }
+    connect(
+        [Rec(b"one", key=b"a"), Rec(b"two"), Rec(b"three", key=b"c")], {**blocks, "format.key.delimiter": ":"}, topic
+    )
+    later = {"value.converter": "string", "flush.size": "1", "value.converter.schemas.enable": None}
+    connect([Rec(b"four", key=b"d")], later, topic)
+    again = make_topic()
+    _, said = restore(files(topic, later), "--to-topic", again)
+    assert [(m.key(), m.value()) for m in read_back(again, 1)[0]] == [
+        (b"a", b"one"),
+        (None, b"two"),
+        (b"c", b"three"),
+        (None, b"four"),
+    ]
+    assert "warning: 1 records come back with no key" in said
+
+
 def test_a_value_that_holds_the_separator_is_told_before_anything_is_written(
     connect, topic, make_topic, files, read_back, restore
 ):

@@ -16,12 +16,15 @@ from laid_out import file_of, pair, records, slices
 from penstock.companions import Keys
 from penstock.converters import negotiate
 from penstock.converters.base import Chunk, FileSchema
+from penstock.converters.bytes import BytesConverter
+from penstock.converters.framed import FramedConverter, Frames
 from penstock.converters.projection import raw
 from penstock.converters.schemas import file_schema
 from penstock.errors import PenstockError
 from penstock.formats.avro import AvroFormat
 from penstock.formats.parquet import ParquetFormat
 from penstock.registry import Registered
+from penstock.restore.frames import DelimitedRecords, LengthRecords
 from penstock.restore.payloads import DAMAGED, part_reader, unpacked
 from penstock.restore.schema_ids import SchemaIds, same
 
@@ -327,3 +330,41 @@ def test_compressed_files_are_unpacked_by_their_name(end, pack):
     read = part_reader("bytes", "bytes", "value", separator=b"\n", ids=no_ids)
     assert list(read(io.BytesIO(pack(b"a\nb\n" * 1000)), f"t.bin{end}", "t")) == [b"a", b"b"] * 1000
     assert unpacked(io.BytesIO(pack(b"x")), f"t.bin{end}").read() == b"x"
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(st.tuples(st.none() | st.binary(max_size=4), st.binary(max_size=6)), max_size=6),
+    frames=st.sampled_from(
+        [
+            Frames(keys=True, lengths=True),
+            Frames(lengths=True),
+            Frames(keys=True, key_delimiter=b"::", value_delimiter=b"\n"),
+        ]
+    ),
+)
+def test_records_in_frames_come_back_with_their_keys(rows, frames):
+    if not frames.lengths:
+        clean = bytes.maketrans(b":\n", b"xx")
+        rows = [(key and key.translate(clean), value.translate(clean)) for key, value in rows]
+    made = FramedConverter(BytesConverter("bytes"), frames)
+    laid = replace(records([value for _, value in rows]), keys=slices([key for key, _ in rows]))
+    body = made.convert(laid).chunk.data.tobytes() if rows else b""
+    read = LengthRecords(frames.keys) if frames.lengths else DelimitedRecords(b"::", b"\n")
+    assert (read.carried == frozenset({"key"})) == frames.keys
+    found = [(each.key, each.value) for each in read.read(io.BytesIO(gzip.compress(body)), "t.gz", "t")]
+    assert found == [(key or None if frames.keys else None, value) for key, value in rows]
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (LengthRecords(has_keys=False), b"\x00\x00\x00\x02a"),
+        (LengthRecords(has_keys=True), b"\x00\x00\x00\x01a\x00"),
+        (DelimitedRecords(b":", b"\n"), b"a\n"),
+        (DelimitedRecords(b":", b"\n"), b"a:b"),
+    ],
+)
+def test_broken_frames_are_known_as_damaged(read, body):
+    with pytest.raises(DAMAGED):
+        list(read.read(io.BytesIO(body), "t", "t"))

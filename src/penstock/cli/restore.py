@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.model import TopicPartition
     from penstock.restore.offsets import Row
-    from penstock.restore.plan import Leniency
+    from penstock.restore.plan import Carried, Leniency
     from penstock.restore.prepare import Planned
     from penstock.restore.readers import ByShape
     from penstock.restore.run import Limits
@@ -162,14 +162,14 @@ class _Opened:
         from penstock import stores
         from penstock.restore.history import read
         from penstock.restore.prepare import losses, planned
-        from penstock.restore.readers import ByShape, carried
+        from penstock.restore.readers import ByShape
         from penstock.statelog.history import entries
         from penstock.store.s3 import store
 
         history = read(
             entries(store(stores.of_state(self.config)), stores.state_names(self.config)),
             self.selection.covers,
-            carried,
+            self._carried,
         )
         self.readers = ByShape(self.config, history.shapes, self._ids)
         self.plan = planned(history, self.selection, self.to_topic, self.lenient, self.config.name)
@@ -201,6 +201,11 @@ class _Opened:
             positions = going.run(work)
         click.echo(f"{going.sent} records restored", err=True)
         return {tp: maps.rows(position) for tp, position in positions.items()}
+
+    def _carried(self, recorded: Mapping[str, str]) -> Carried:
+        from penstock.restore.readers import carried
+
+        return carried(self.config.with_shaping(recorded)) if recorded else frozenset()
 
     def _ids(self) -> SchemaIds:
         from penstock.registry import Registry

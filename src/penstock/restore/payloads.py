@@ -136,14 +136,19 @@ class SeparatedFile:
                 f"`{key}` has no separator between its values (format.bytearray.separator was empty): it cannot be cut"
             )
             raise PenstockError(msg)
-        opened, rest = unpacked(file, key), b""
-        while piece := opened.read(_PIECE):
-            *whole, rest = (rest + piece).split(self.separator)
-            for each in whole:
-                yield None if self.part == "key" and not each else each
-        if rest:
-            msg = "it does not end with a separator"
-            raise ValueError(msg)
+        for each in pieces(unpacked(file, key), self.separator):
+            yield None if self.part == "key" and not each else each
+
+
+def pieces(file: IO[bytes], separator: bytes) -> Iterator[bytes]:
+    """What stands before each separator. Raises ValueError where something stands behind the last one."""
+    rest = b""
+    while piece := file.read(_PIECE):
+        *whole, rest = (rest + piece).split(separator)
+        yield from whole
+    if rest:
+        msg = "it does not end with a separator"
+        raise ValueError(msg)
 
 
 def _as_is(line: bytes) -> bytes:
@@ -176,11 +181,11 @@ def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids:
     """
     if form == "avro" and converter in ("avro", "json_envelope", "string", "bytes"):
         return AvroFile(part, ids() if converter in ("avro", "json_envelope") else None)
-    if form == "json" and converter in ("avro", "json", "json_envelope"):
+    if form in ("json", "block_gzip") and converter in ("avro", "json", "json_envelope"):
         return LinesFile(_as_is if part == "value" else _key_line)
     if form == "json" and converter in ("string", "bytes"):
         return LinesFile(_text if converter == "string" else _base64)
-    if form == "bytes" and converter in ("string", "bytes"):
+    if form in ("bytes", "block_gzip") and converter in ("string", "bytes"):
         return SeparatedFile(separator, part)
     if form == "parquet":
         return ParquetFile(part, ids() if converter in ("avro", "json_envelope") else None)

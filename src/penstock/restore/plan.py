@@ -101,10 +101,10 @@ class Leniency:
 
 
 def bundles(tp: TopicPartition, objects: Iterable[CommittedObject], shape: int, carried: Carried) -> Iterator[Bundle]:
-    """The bundles of one commit, by their first offset. Objects of refused records are left out."""
+    """The bundles of one commit, by their first offset. Objects of refused records, and indexes, are left out."""
     found: dict[tuple[str, int], dict[str, CommittedObject]] = {}
     for each in objects:
-        if each.view != "errors":
+        if each.view in ("value", "keys", "headers"):
             found.setdefault((each.encoded_partition, each.start), {})[each.view] = each
     for parts in sorted(found.values(), key=lambda parts: min(each.start for each in parts.values())):
         value = parts.get("value")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.converters import resolve
+from penstock.restore.frames import DelimitedRecords, LengthRecords
 from penstock.restore.payloads import part_reader
 from penstock.restore.reading import PlainValues, Readers
 
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
     from penstock.config import SinkConfig
     from penstock.restore.plan import Carried
+    from penstock.restore.records import ValueReader
     from penstock.restore.schema_ids import SchemaIds
 
-
+_SEPARATED = ("bytes", "block_gzip")
 _CHANGED = {
+    ("avro", "block_gzip"): "JSON: their Avro values were stored as that",
+    ("json_envelope", "block_gzip"): "JSON without the schema that was around each",
     ("avro", "json"): "JSON: their Avro values were stored as that",
     ("json_envelope", "json"): "JSON without the schema that was around each",
     ("json_envelope", "parquet"): "Avro in Confluent's wire format: their JSON was stored as columns",
@@ -32,21 +36,39 @@ def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
     Raises:
         PenstockError: it stores values or keys in a way that cannot be taken back.
     """
-    separator = config.bytearray_separator.encode()
     name = resolve(config.value_converter, config.converter_options)
-    values = part_reader(name, config.format_class, "value", separator=separator, ids=ids)
-    records = config.records
+    values: ValueReader | None = _framed(config)
+    if values is None:
+        values = PlainValues(part_reader(name, config.format_class, "value", separator=_separator(config), ids=ids))
+    records, separated = config.records, {"value"} if config.format_class in _SEPARATED else set()
     keys = None
     if records.store_keys:
         converter = resolve(records.key_converter, config.key_converter_options)
+        separator = config.bytearray_separator.encode()
         keys = part_reader(converter, records.keys_format, "key", separator=separator, ids=ids)
-    forms = {"value": config.format_class, "keys": records.keys_format if keys is not None else ""}
-    return Readers(PlainValues(values), keys, frozenset(view for view, form in forms.items() if form == "bytes"))
+        separated |= {"keys"} if records.keys_format in _SEPARATED else set()
+    return Readers(values, keys, frozenset(separated))
 
 
-def carried(recorded: Mapping[str, str]) -> Carried:  # noqa: ARG001 - no format of today stores any
-    """What the records of a value file carry, under a recorded configuration."""
-    return frozenset()
+def _separator(config: SinkConfig) -> bytes:
+    is_block = config.format_class == "block_gzip"
+    return (config.block_gzip.value_delimiter if is_block else config.bytearray_separator).encode()
+
+
+def _framed(config: SinkConfig) -> ValueReader | None:
+    """The reader of block-GZIP's records, where more than a delimiter is around them."""
+    chosen = config.block_gzip
+    if config.format_class != "block_gzip":
+        return None
+    if chosen.records == "binary":
+        return LengthRecords(chosen.has_keys)
+    return DelimitedRecords(chosen.key_delimiter.encode(), _separator(config)) if chosen.has_keys else None
+
+
+def carried(config: SinkConfig) -> Carried:
+    """What the records of a value file of this configuration carry."""
+    framed = _framed(config)
+    return frozenset() if framed is None else framed.carried
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def _counted(items: Iterator[T], held: CommittedObject) -> Iterator[T]:
         many = "more" if count > held.records else str(count)
         msg = (
             f"`{held.key}` was committed with {held.records} records, but {many} can be told apart in it; a value "
-            "holds the separator (format.bytearray.separator), so that it is not known where records end"
+            "holds the separator, so that it is not known where records end"
         )
         raise PenstockError(msg)
 
