@@ -19,7 +19,6 @@ from penstock.rejects import ErrorPolicy
 from penstock.spool import Budget
 from penstock.statelog.history import entries
 from penstock.statelog.log import StateLog, Writer
-from penstock.statelog.names import Names
 from penstock.store.probe import refuses_overwrites
 from penstock.store.s3 import store
 from penstock.store.upload import Owner, Uploads, abort_leftovers
@@ -89,7 +88,7 @@ def open_store(config: SinkConfig) -> S3Store:
     """
     opened = store(stores.of_sink(config))
     opened.check()
-    if config.fencing == "on" and not refuses_overwrites(opened, state_names(config).probe(uuid.uuid4().hex)):
+    if config.fencing == "on" and not refuses_overwrites(opened, stores.state_names(config).probe(uuid.uuid4().hex)):
         msg = (
             f"{opened.options.place} overwrites objects although told not to (no conditional writes), so two instances "
             "could not be kept apart; use another store, or set fencing=off and never run two instances"
@@ -126,7 +125,8 @@ def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestInd
     made = NewestIndexes(opened, config.block_gzip.last_index, config.pad_width)
     if config.block_gzip.last_index:
         last: tuple[Commit, ...] = ()
-        for entry in entries(store(stores.of_state(config)), state_names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
+        names, after = stores.state_names(config), max(head.seq - _NEWEST_ENTRIES, 0)
+        for entry in entries(store(stores.of_state(config)), names, after):
             last = entry.commits if any(commit.objects for commit in entry.commits) else last
         made.write(last)
     return made
@@ -147,20 +147,14 @@ def read_head(config: SinkConfig) -> Head:
 def state_url(config: SinkConfig) -> str:
     """Where the state log is, for messages."""
     bucket = stores.of_state(config).bucket
-    return f"s3://{bucket}/{state_names(config).prefix}"
+    return f"s3://{bucket}/{stores.state_names(config).prefix}"
 
 
 def _log(config: SinkConfig) -> StateLog:
     writer = Writer(uuid.uuid4().hex, socket.gethostname(), lambda: time.time_ns() // 1_000_000)
-    return StateLog(config.name, store(stores.of_state(config)), state_names(config), writer, config.checkpoint_entries)
-
-
-def state_names(config: SinkConfig) -> Names:
-    """The keys of the state log."""
-    if config.state_url is None:
-        return Names(f"{config.state_dir}/{config.name}/")
-    prefix = config.state_url.removeprefix("s3://").partition("/")[2]
-    return Names(f"{prefix}/{config.name}/" if prefix else f"{config.name}/")
+    return StateLog(
+        config.name, store(stores.of_state(config)), stores.state_names(config), writer, config.checkpoint_entries
+    )
 
 
 def _error_policy(config: SinkConfig, kafka: KafkaSettings, uploads: Uploads) -> ErrorPolicy:

@@ -72,7 +72,7 @@ value.converter=avro
         f"s3.properties:5: s3.bucket.name {BARE}, got `s3://b`",
         "s3.properties:6: unknown property `format.clas`; did you mean `format.class`?",
         "s3.properties:9: s3.compression.type must be none, gzip or zstd, got `lzo`",
-        "s3.properties: format.class must be set: The file format.",
+        "s3.properties: format.class must be set: The file format, or one of your own (docs/formats.md).",
         f"s3.properties: value.converter.schema.registry.url must be set: {ADDRESS}",
         "s3.properties: partitioner.class `hourly` needs locale; set it, for example locale=en-US",
         "s3.properties: partitioner.class `hourly` needs timezone; set it, for example timezone=UTC",
@@ -146,11 +146,11 @@ def test_a_recorded_configuration_shapes_files_as_it_was():
     assert new.with_shaping(new.shaping()) == new
 
 
-@pytest.mark.parametrize(("given", "means"), [({}, "string"), ({"key_converter": CLASS}, "bytes")])
-def test_the_key_converter_of_a_recorded_configuration_is_the_one_that_wrote(given, means):
-    stored = config(store_kafka_keys="true", keys_format_class="bytes", **given)
-    assert stored.records.key_converter == means
-    assert config(flush_size="7").with_shaping(stored.shaping()).records == stored.records
+@pytest.mark.parametrize("text", [None, "org.apache.kafka.connect.converters.ByteArrayConverter", "string"])
+def test_a_recorded_key_converter_is_the_one_that_was_meant(text):
+    named = {} if text is None else {"key.converter": text}
+    made = load_sink(of_mapping({**GOOD, "store.kafka.keys": "true", **named}, "x"), None)
+    assert made.with_shaping(made.shaping()) == made
 
 
 def test_a_configuration_travels_and_shows_no_secret():

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -126,3 +128,27 @@ def test_what_a_newer_penstock_wrote_is_refused_not_misread():
 def test_a_damaged_entry_is_named(data):
     with pytest.raises(StateError, match="`log/2` is damaged"):
         decode(data, "log/2")
+
+
+ALL_AT_ONCE = """
+import sys, threading
+from penstock.statelog import entries
+from penstock.model import Commit, CommittedObject, Plan, PlannedRange, TopicPartition
+kinds = (entries.Entry, entries.Takeover, Commit, CommittedObject, Plan, PlannedRange, TopicPartition)
+print([kind.__name__ for kind in kinds if "__msgspec_cache__" not in vars(kind)])
+sys.setswitchinterval(1e-6)
+body = sys.stdin.buffer.read()
+start = threading.Barrier(8)
+threads = [threading.Thread(target=lambda: (start.wait(), entries.decode(body, "k"))) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_entries_are_read_by_several_threads_from_the_first_one_on():
+    """msgspec crashes where threads meet a type that another one is still looking at: all are known at import."""
+    body = encode(entry(2, intent=PLAN, commits=(Commit(A, 9, (stored(3, 9),)),)))
+    done = subprocess.run([sys.executable, "-c", ALL_AT_ONCE], input=body, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"[]\n"), done.stderr

@@ -17,9 +17,9 @@ from penstock.audit.logbook import read_log
 from penstock.job import on_spark
 from penstock.kafka.cluster import Cluster
 from penstock.parts import layout
-from penstock.pipeline import state_names
 from penstock.statelog.history import entries
 from penstock.store.s3 import store
+from penstock.stores import state_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,6 +14,7 @@ from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
 from penstock.cli.read import read
+from penstock.cli.restore import restore
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
 from penstock.cli.state import state
@@ -32,7 +33,7 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (
+COMMANDS = (
     start,
     stop,
     destroy,
@@ -51,7 +52,9 @@ for each in (
     verify,
     state,
     complete,
-):
+    restore,
+)
+for each in COMMANDS:
     cli.add_command(each)
 
 

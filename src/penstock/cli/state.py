@@ -41,8 +41,8 @@ class Subject:
         """The whole log."""
         from penstock import stores
         from penstock.audit.logbook import read_log
-        from penstock.pipeline import state_names
         from penstock.store.s3 import store
+        from penstock.stores import state_names
 
         return read_log(store(stores.of_state(self.config)), state_names(self.config))[0]
 
@@ -107,9 +107,10 @@ def show(subject: Subject, output: Output) -> None:
 def history(subject: Subject, most: int, output: Output) -> None:
     """Show the newest entries: who wrote them, when, and what they did."""
     from penstock import stores
-    from penstock.pipeline import read_head, state_names
+    from penstock.pipeline import read_head
     from penstock.statelog.history import entries
     from penstock.store.s3 import store
+    from penstock.stores import state_names
 
     last = read_head(subject.config).seq
     found = entries(store(stores.of_state(subject.config)), state_names(subject.config), max(last - most, 0))

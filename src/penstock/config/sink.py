@@ -320,7 +320,9 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
-        if values["records.store_keys"]:  # looked at only then, so any text may stand there otherwise
+        if (
+            values["records.store_keys"] or values["records.envelope"]
+        ):  # looked at only then, so any text may stand there otherwise
             values["records.key_converter"] = Named(classes.CONVERTERS).parse(
                 values["records.key_converter"] or "string"
             )

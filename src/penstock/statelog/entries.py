@@ -237,6 +237,12 @@ class Checkpoint(msgspec.Struct, kw_only=True):
         )
 
 
+# Made here, by one thread: msgspec builds what it knows of a type when it is first used, and threads that meet a type
+# which another one is still building crash the process.
+_ENTRY = msgspec.json.Decoder(Entry)
+_CHECKPOINT = msgspec.json.Decoder(Checkpoint)
+_STORED = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_FORMAT = msgspec.json.Decoder(int)
 _ENTRY_FIELDS = frozenset(each.name for each in fields(Entry)) - {"digest"}
 _CHECKPOINT_FIELDS = frozenset(Checkpoint.__struct_fields__)
 
@@ -257,22 +263,22 @@ def sealed(entry: Entry) -> Entry:
 
 def decode(data: bytes, key: str) -> Entry:
     """Read an entry, its digest with it. Raises StateError naming the key where it is none."""
-    return replace(_decode(data, key, Entry, _ENTRY_FIELDS), digest=hashlib.sha256(data).hexdigest())
+    return replace(_decode(data, key, _ENTRY, _ENTRY_FIELDS), digest=hashlib.sha256(data).hexdigest())
 
 
 def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
     """Read a checkpoint. Raises StateError naming the key where it is none."""
-    return _decode(data, key, Checkpoint, _CHECKPOINT_FIELDS)
+    return _decode(data, key, _CHECKPOINT, _CHECKPOINT_FIELDS)
 
 
-def _decode(data: bytes, key: str, kind: type[T], known: frozenset[str]) -> T:
+def _decode(data: bytes, key: str, decoder: msgspec.json.Decoder[T], known: frozenset[str]) -> T:
     """What is stored under `key`. A field or format of a newer Penstock is refused: misreading it would lose data."""
     try:
-        stored = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        found = msgspec.json.decode(stored.get("format", b"0"), type=int)
+        stored = _STORED.decode(data)
+        found = _FORMAT.decode(stored.get("format", b"0"))
         unknown = sorted(stored.keys() - known)
         if found <= FORMAT and not unknown:
-            return msgspec.json.decode(data, type=kind)
+            return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         msg = f"state log: `{key}` is damaged ({error}); restore it from a backup or a bucket version"
         raise StateError(msg) from error

@@ -43,6 +43,10 @@ class Names:
         """The key of the list of objects that the entries `first` to `last` committed."""
         return f"{self.object_lists}{first:020d}-{last:020d}.parquet"
 
+    def restored(self, restore: str, part: str) -> str:
+        """The key of a part of a restore's map of offsets."""
+        return f"{self.prefix}restore/{restore}/{part}.json"
+
     def probe(self, writer: str) -> str:
         """Where conditional writes are tried out."""
         return f"{self.prefix}probe/{writer}"
