@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import fastavro
 import msgspec
 import numpy as np
 
 from penstock.columns import Part
 from penstock.converters.avro_check import checker
+from penstock.converters.avro_json import AvroLines
 from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, excerpt
 from penstock.converters.connect_json import rendering
-from penstock.converters.lines import joined
-from penstock.converters.projection import UNREADABLE, projection, raw
+from penstock.converters.projection import UNREADABLE, projection
 from penstock.converters.schemas import file_schema
 from penstock.fields.avro import AvroField
-from penstock.model import Gather, Slices
+from penstock.model import Gather
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from penstock.columns import Field
@@ -33,14 +29,12 @@ if TYPE_CHECKING:
     from penstock.model import Records
     from penstock.registry import Registry
 
-    Decode = Callable[[bytes], Any]
-
 _NULL, _UNKNOWN = -2, -1
 
 
 @dataclass(slots=True)
 class AvroConverter:
-    """Gives `avro` by copying payloads, or `json` by decoding them."""
+    """Gives `avro` by copying payloads, or `json` by compiled code; what that leaves is decoded in Python."""
 
     kind: Kind
     registry: Registry
@@ -49,9 +43,12 @@ class AvroConverter:
     part: Literal["value", "key"] = "value"
     _schemas: list[FileSchema] = field(default_factory=list)
     _codes: dict[tuple[int, str], int] = field(default_factory=dict)
-    _decoders: dict[int, Decode] = field(default_factory=dict)
     _fields: dict[tuple[int, str], AvroField] = field(default_factory=dict)
     _checks: dict[int, Check] = field(default_factory=dict)
+    _lines: AvroLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = AvroLines(self.decimals)
 
     @property
     def gather(self) -> Gather:
@@ -70,15 +67,16 @@ class AvroConverter:
         nulls = ids == _NULL
         codes = np.maximum(codes, 0)
         values = records.values
-        skip = nulls.copy()
-        skip[bad] = True
+        without = nulls.copy()
+        without[bad] = True
         if self.kind == "avro":
-            faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~skip)))
+            faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~without)))
             every = tuple(sorted(faults, key=lambda fault: fault.row))
             return Converted(Chunk(values.data, values.offsets, codes), every, nulls if nulls.any() else None)
-        lines, unreadable = self._lines(values, codes, np.flatnonzero(~skip))
+        for code in np.unique(codes[~without]).tolist():
+            self._lines.learn(code, self._schemas[code].text)
+        chunk, unreadable = self._lines.lines(values, codes, without)
         every = tuple(sorted((*faults, *unreadable), key=lambda fault: fault.row))
-        chunk = joined(lines, len(records))
         return Converted(Chunk(chunk.data, chunk.offsets, codes), every, nulls if nulls.any() else None)
 
     def field(self, records: Records, path: str) -> Field:
