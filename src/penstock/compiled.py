@@ -77,15 +77,23 @@ def _emit_borrowed(context: Any, builder: ir.IRBuilder, signature: Any, values: 
 borrowed = cast("Callable[[F], F]", intrinsic(_borrowed))
 
 
+def _word_at(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> ir.Value:  # noqa: ANN401
+    """The address of 8 bytes of an array; with NUMBA_BOUNDSCHECK they are checked as numba checks an index."""
+    array, at = cgutils.create_struct_proxy(signature.args[0])(context, builder, values[0]), values[1]
+    if context.enable_boundscheck:
+        size = builder.extract_value(array.shape, 0)
+        cgutils.do_boundscheck(context, builder, at, size)
+        cgutils.do_boundscheck(context, builder, builder.add(at, untyped_ir.Constant(at.type, 7)), size)
+    return builder.bitcast(builder.gep(array.data, [at]), untyped_ir.IntType(64).as_pointer())
+
+
 def _load(_typing: Any, source: Any, at: Any) -> Any:  # noqa: ANN401 - numba's types
     """The 8 bytes from `source[at]` on as one number, the first one lowest; the caller has checked the range."""
     return types.uint64(source, at), _emit_load
 
 
 def _emit_load(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:  # noqa: ANN401
-    start = cgutils.create_struct_proxy(signature.args[0])(context, builder, values[0]).data
-    place = builder.bitcast(builder.gep(start, [values[1]]), untyped_ir.IntType(64).as_pointer())
-    return builder.load(place, align=1)
+    return builder.load(_word_at(context, builder, signature, values), align=1)
 
 
 def _store(_typing: Any, target: Any, at: Any, value: Any) -> Any:  # noqa: ANN401, ARG001 - numba's types
@@ -94,9 +102,7 @@ def _store(_typing: Any, target: Any, at: Any, value: Any) -> Any:  # noqa: ANN4
 
 
 def _emit_store(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:  # noqa: ANN401
-    start = cgutils.create_struct_proxy(signature.args[0])(context, builder, values[0]).data
-    place = builder.bitcast(builder.gep(start, [values[1]]), untyped_ir.IntType(64).as_pointer())
-    builder.store(values[2], place, align=1)
+    builder.store(values[2], _word_at(context, builder, signature, values), align=1)
     return context.get_dummy_value()
 
 

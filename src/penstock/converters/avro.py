@@ -14,7 +14,7 @@ from penstock.converters.avro_check import checker
 from penstock.converters.avro_json import AvroLines
 from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, excerpt
 from penstock.converters.connect_json import rendering
-from penstock.converters.projection import UNREADABLE, projection
+from penstock.converters.projection import UNREADABLE, projection, words
 from penstock.converters.schemas import file_schema
 from penstock.fields.avro import AvroField
 from penstock.model import Gather
@@ -111,7 +111,7 @@ class AvroConverter:
                     made.append(encode(value if finish is None else finish(value)) + b"\n")
             except UNREADABLE as error:
                 made.append(b"")
-                faults.append(RowFault(at, f"its value cannot be projected to the schema of its file ({error})"))
+                faults.append(RowFault(at, f"its value cannot be projected to the schema of its file ({words(error)})"))
         offsets = np.zeros(len(made) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in made], out=offsets[1:])
         schemas = np.full(len(made), code, dtype=np.int32)

@@ -15,9 +15,9 @@ import numpy as np
 from penstock.converters import avro_json_walk as walk
 from penstock.converters.avro_json_program import Instructions, Untaken, compile_schema, linked
 from penstock.converters.base import Chunk, RowFault, excerpt
-from penstock.converters.connect_json import rendering
+from penstock.converters.connect_json import marked, rendering
 from penstock.converters.lines import spliced
-from penstock.converters.projection import UNREADABLE, raw
+from penstock.converters.projection import UNREADABLE, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ _REFUSED = {
 
 def python_lines(schema: Json, decimals: DecimalFormat) -> Callable[[bytes], bytes]:
     """From a datum to its line, for any schema. What it makes raises one of `UNREADABLE`."""
-    parsed, finish = fastavro.parse_schema(raw(schema)), rendering(schema, decimals)
+    parsed, finish = fastavro.parse_schema(marked(schema)), rendering(schema, decimals)
     encode = msgspec.json.Encoder().encode
 
     def line(datum: bytes) -> bytes:
@@ -85,7 +85,7 @@ class AvroLines:
                 line = self._python[int(codes[row])](datum)
             except (*UNREADABLE, RecursionError) as error:
                 line = b"\n"
-                reason = f"its value does not fit the schema it names ({error}); it is {excerpt(datum)}"
+                reason = f"its value does not fit the schema it names ({words(error)}); it is {excerpt(datum)}"
                 faults.append(RowFault(row, reason))
             lines.append(line)
         return (spliced(chunk, left, lines) if lines else chunk), faults

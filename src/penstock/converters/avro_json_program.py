@@ -34,8 +34,6 @@ _PLAIN = {
 }
 _NULL = ("null", {"type": "null"})
 _NAMED = ("record", "error", "enum", "fixed")
-# Branches of a union that Python takes for one another: only values tell them apart there.
-_ALIKE = {"long": "int", "enum": "string", "fixed": "bytes", "record": "map", "error": "map", "double": "float"}
 
 
 class Untaken(Exception):  # noqa: N818 - not a failure: Python prints such data
@@ -234,17 +232,12 @@ class _Compiler:
         self.code.text += b"".join(b"," + each for each in nulls[mine + 1 :]) + b"}"
 
     def _branches(self, branches: list[Json], space: str) -> list[str]:
-        names, alike = [], set()
+        """The names of a union's members in Connect's struct."""
+        names = []
         for branch in branches:
             name = self._name(branch, space) if isinstance(branch, str) else None
             schema = {"type": branch} if isinstance(branch, str) else branch
-            if name is None and schema["type"] in _NAMED:
-                name = full_name(schema, space)
-            kind = self.known[name]["type"] if name is not None else schema["type"]
-            if not isinstance(kind, str) or kind in alike:
-                raise Untaken(branch)
-            names.append(name or kind)
-            alike.add(_ALIKE.get(kind, kind))
-        if len(alike) < len(names):
+            names.append(name or (full_name(schema, space) if schema["type"] in _NAMED else schema["type"]))
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise Untaken(branches)
         return names

@@ -115,50 +115,48 @@ def _row(pc: int, row: Array, at: int, program: Array, out: Array, to: int, scra
     (data, end), (ops, jumps, words, pool), (stack, hashes) = row, program, scratch
     depth, keys, spare = np.int64(0), np.int64(0), end - at + SPARE_ITEMS
     while at >= 0 and to >= 0:
-        op, size = ops[pc, OP], ops[pc, SIZE]
+        here, op, size = pc, ops[pc, OP], ops[pc, SIZE]
         if len(out) - to < size + values.MOST_SMALL:
             return FULL, to
-        to = values.copied(pool, ops[pc, START], size, out, to)
+        to = values.copied(pool, ops[here, START], size, out, to)
+        pc += 1
         if op >= BOOLEAN:
-            at, to = _value(op, ops[pc], row, at, out, to, (words, pool))
-            pc += 1
-        elif op == TEXT:
-            pc += 1
+            at, to = _value(op, ops[here], row, at, out, to, (words, pool))
         elif op == JUMP:
-            pc = ops[pc, A]
+            pc = ops[here, A]
         elif op == BRANCH:
             branch, at = zigzag(data, at, end)
-            if not 0 <= branch < ops[pc, B]:
+            if not 0 <= branch < ops[here, B]:
                 return LEFT, to
-            pc = jumps[ops[pc, A] + branch]
+            pc = jumps[ops[here, A] + branch]
         elif op == RETURN:
             depth -= 1
             pc = stack[depth, BACK]
         elif op == KEY:
             at, to = _key(row, at, out, to, hashes, stack[depth - 1, KEYS], keys)
-            keys, pc = keys + 1, pc + 1
+            keys += 1
         elif op == NEXT:
             frame = stack[depth - 1]
             first, frame[BACK] = frame[BACK] < 0, max(frame[BACK] - 1, 0)
             if frame[BACK] == 0:
                 frame[BACK], at = _block(data, at, end)
-                spare -= frame[BACK]
-                if spare < 0:
-                    return TOO_MANY, to
-            going_on = frame[BACK] > 0
+            going_on, spare = frame[BACK] > 0, spare - 1
+            if spare < 0:
+                return TOO_MANY, to
             if not (first and going_on):
-                out[to] = _COMMA if going_on else ops[pc, B]
+                out[to] = _COMMA if going_on else ops[here, B]
                 to += 1
-            if not going_on:
+            if going_on:
+                pc = ops[here, A]
+            else:
                 depth, keys = depth - 1, frame[KEYS]
-            pc = ops[pc, A] if going_on else pc + 1
         elif op == END:
             return DONE, to
-        elif depth >= len(stack):
-            return TOO_DEEP, to
-        else:
-            stack[depth, BACK], stack[depth, KEYS] = pc + 1 if op == CALL else NOT_BEGUN, keys
-            depth, pc = depth + 1, ops[pc, A]
+        elif op != TEXT:
+            if depth >= len(stack):
+                return TOO_DEEP, to
+            stack[depth, BACK], stack[depth, KEYS] = pc if op == CALL else NOT_BEGUN, keys
+            depth, pc = depth + 1, ops[here, A]
     return (LEFT if at < 0 else FULL), to
 
 
