@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.compiled import compiled, high_product
+from penstock.compiled import compiled, high_product, inlined
 
 Array = Any
 U64 = Any
@@ -43,7 +43,7 @@ _POWERS = np.array([10**power for power in range(20)], dtype=np.uint64)
 _NAN, _INFINITY = np.frombuffer(b'"NaN"', dtype=np.uint8), np.frombuffer(b'"-Infinity"', dtype=np.uint8)
 
 
-@compiled
+@inlined
 def digits_of(value: U64) -> int:
     """How many decimal digits a number has; 1 for 0."""
     count = 1
@@ -52,7 +52,7 @@ def digits_of(value: U64) -> int:
     return count
 
 
-@compiled
+@inlined
 def put(out: Array, to: int, value: U64, count: int) -> U64:
     """Write the last `count` digits of `value` at `to`, with zeros before them; what is left of it."""
     for i in range(to + count - 1, to - 1, -1):
@@ -62,7 +62,7 @@ def put(out: Array, to: int, value: U64, count: int) -> U64:
     return value
 
 
-@compiled
+@inlined
 def _scaled(upper: U64, lower: U64, number: U64) -> U64:
     """`number` by a power of ten: two bits behind the point, the lowest one set where anything was cut off."""
     product = upper * number
@@ -71,7 +71,7 @@ def _scaled(upper: U64, lower: U64, number: U64) -> U64:
     return whole | (((middle & _LOW_63) + _LOW_63) >> _63)
 
 
-@compiled
+@inlined
 def shortest(fraction: U64, power: int, regular: bool) -> tuple[U64, int]:
     """(digits, exponent of ten) of `fraction * 2**power`, two digits at least.
 

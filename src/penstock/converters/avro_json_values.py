@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.compiled import compiled, load, store
+from penstock.compiled import compiled, inlined, load, store
 from penstock.converters.avro_json_numbers import digits_of, floating, put
 from penstock.fields.avro_walk import zigzag
 
@@ -37,7 +37,7 @@ def _escapes() -> Any:  # noqa: ANN401 - an array
 _ESCAPES = _escapes()
 
 
-@compiled
+@inlined
 def sized(data: Array, at: int, end: int) -> tuple[int, int]:
     """The bytes' size at `at` and where they begin; (0, -1) where they do not end before `end`."""
     size, at = zigzag(data, at, end)
@@ -46,7 +46,7 @@ def sized(data: Array, at: int, end: int) -> tuple[int, int]:
     return size, at
 
 
-@compiled
+@inlined
 def _plain_run(data: Array, at: int, end: int, out: Array, to: int) -> int:
     """Copy up to the first byte that is not ASCII or has to be escaped; the place of that byte.
 
@@ -66,7 +66,7 @@ def _plain_run(data: Array, at: int, end: int, out: Array, to: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def _sequence(first: int, second: int, third: int, fourth: int) -> int:
     """The size of the UTF-8 sequence of two bytes or more that begins here; 0 where it is none (Unicode, table 3-7)."""
     if 0xC2 <= first <= 0xDF:  # noqa: PLR2004
@@ -79,7 +79,7 @@ def _sequence(first: int, second: int, third: int, fourth: int) -> int:
     return 4 if 0xF0 <= first <= 0xF4 and whole else 0  # noqa: PLR2004
 
 
-@compiled
+@inlined
 def _character(data: Array, at: int, end: int) -> int:
     """The size of the UTF-8 sequence of two bytes or more at `at`; 0 where none ends before `end`."""
     left = end - at
@@ -88,7 +88,7 @@ def _character(data: Array, at: int, end: int) -> int:
     return _sequence(np.int64(data[at]), np.int64(data[at + 1]) if left > 1 else np.int64(0), third, fourth)
 
 
-@compiled
+@inlined
 def _escaped(out: Array, to: int, byte: int) -> int:
     letter = _ESCAPES[byte]
     out[to], out[to + 1] = _BACKSLASH, letter
@@ -98,7 +98,7 @@ def _escaped(out: Array, to: int, byte: int) -> int:
     return to + _ESCAPED_SIZE
 
 
-@compiled
+@inlined
 def text(data: Array, at: int, end: int, out: Array, to: int) -> tuple[int, int]:
     """A string between quotes: `data[at:end]`, all of which is its text."""
     if len(out) - to < end - at + 2:
@@ -148,7 +148,7 @@ def base64(data: Array, at: int, size: int, out: Array, to: int) -> tuple[int, i
     return at + size, to + 1
 
 
-@compiled
+@inlined
 def integer(out: Array, to: int, value: int) -> int:
     """A number in decimal; the place behind it."""
     magnitude = np.uint64(value)
@@ -161,14 +161,14 @@ def integer(out: Array, to: int, value: int) -> int:
     return to + count
 
 
-@compiled
+@inlined
 def boolean(out: Array, to: int, value: int) -> int:
     """A truth value; the place behind it. Avro's decoders take any byte but 0 for true."""
     store(out, to, _FALSE if value == 0 else _TRUE)
     return to + (5 if value == 0 else 4)
 
 
-@compiled
+@inlined
 def real(data: Array, at: int, end: int, size: int, out: Array, to: int) -> tuple[int, int]:
     """A floating-point number of `size` bytes."""
     if end - at < size:
@@ -179,7 +179,7 @@ def real(data: Array, at: int, end: int, size: int, out: Array, to: int) -> tupl
     return at + size, floating(out, to, bits, size)
 
 
-@compiled
+@inlined
 def copied(source: Array, start: int, size: int, out: Array, to: int) -> int:
     """Copy a short text, in words of 8 bytes: up to 7 more are read and written. The place behind it."""
     for i in range(0, size, _WORD):

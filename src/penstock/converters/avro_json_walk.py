@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.compiled import borrowed, compiled
+from penstock.compiled import borrowed, compiled, inlined
 from penstock.converters import avro_json_values as values
 from penstock.fields.avro_walk import zigzag
 
@@ -40,7 +40,7 @@ _LINE_FEED, _COMMA, _COLON = ord("\n"), ord(","), ord(":")
 _FNV_BASIS, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
-@compiled
+@inlined
 def _value(op: int, operands: Array, row: Array, at: int, out: Array, to: int, texts: Array) -> tuple[int, int]:
     """Both places behind one value (see `avro_json_values`); a small one has room. `row`: (data, end)."""
     (data, end), (words, pool) = row, texts
@@ -109,7 +109,7 @@ def _key(row: Array, at: int, out: Array, to: int, hashes: Array, since: int, to
     return at, to + 1
 
 
-@compiled
+@inlined
 def _row(pc: int, row: Array, at: int, program: Array, out: Array, to: int, scratch: Array) -> tuple[int, int]:  # noqa: C901, PLR0912 - one machine
     """(what became of the row, the place behind it in `out`)."""
     (data, end), (ops, jumps, words, pool), (stack, hashes) = row, program, scratch
