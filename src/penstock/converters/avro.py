@@ -17,7 +17,7 @@ from penstock.converters.connect_json import rendering
 from penstock.converters.projection import UNREADABLE, projection, words
 from penstock.converters.schemas import file_schema
 from penstock.fields.avro import AvroField
-from penstock.model import Gather
+from penstock.model import Gather, Slices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,33 +168,3 @@ class AvroConverter:
                 shown = excerpt(values[row])
                 found.append(RowFault(row, f"its value does not fit the schema it names; it is {shown}"))
         return found
-
-    def _lines(
-        self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]
-    ) -> tuple[list[bytes], list[RowFault]]:
-        """A JSON line for each of all rows, empty for those that are not in `rows`."""
-        lines, faults = [b""] * len(values), []
-        encode = msgspec.json.Encoder().encode
-        decoders = {code: self._decoder(code) for code in np.unique(codes[rows]).tolist()}
-        view, offsets, named = values.data.data, values.offsets.tolist(), codes.tolist()
-        for row in rows.tolist():
-            datum = view[offsets[row] : offsets[row + 1]].tobytes()
-            try:
-                lines[row] = encode(decoders[named[row]](datum))
-            except UNREADABLE as error:
-                reason = f"its value does not fit the schema it names ({error}); it is {excerpt(datum)}"
-                faults.append(RowFault(row, reason))
-        return lines, faults
-
-    def _decoder(self, code: int) -> Decode:
-        """From a datum to a value that msgspec writes as Connect does."""
-        if code not in self._decoders:
-            schema = json.loads(self._schemas[code].text)
-            parsed, finish = fastavro.parse_schema(raw(schema)), rendering(schema, self.decimals)
-
-            def decode(datum: bytes) -> Any:  # noqa: ANN401 - Avro data
-                value = fastavro.schemaless_reader(io.BytesIO(datum), parsed, None)
-                return value if finish is None else finish(value)
-
-            self._decoders[code] = decode
-        return self._decoders[code]
