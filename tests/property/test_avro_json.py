@@ -335,6 +335,20 @@ def test_a_line_much_longer_than_its_datum():
     assert by_compiled(["string"], [long(20_000) + b"\x01" * 20_000])[0] == [b'"' + b"\\u0001" * 20_000 + b'"\n']
 
 
+@pytest.mark.parametrize("kind", ["string", "bytes"])
+def test_room_may_end_anywhere_in_a_value(kind):
+    schema = {"type": "record", "name": "r", "fields": [{"name": "n" * 90, "type": kind}]}
+    data = [long(at % 89) + b"x" * (at % 89) for at in range(3000)]
+    assert by_compiled([schema], data) == by_python([schema], data)
+
+
+@pytest.mark.parametrize("index", [2, 3, 1000, 2**62, -1, -2, -3, -(2**63)])
+def test_branches_and_symbols_that_are_not_there(index):
+    for schema in (["null", "int"], ["int", "string"], {"type": "enum", "name": "e", "symbols": ["A", "B"]}):
+        data = [long(index) + b"\x02a"]
+        assert by_compiled([schema], data) == by_python([schema], data)
+
+
 @pytest.mark.parametrize("code", range(256))
 def test_every_byte_of_a_string(code):
     data = [long(len(text)) + text for text in (bytes([code]), b"abcdefgh" + bytes([code]) + b"ijklmnop")]
