@@ -73,7 +73,7 @@ class AvroConverter:
             faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~without)))
             every = tuple(sorted(faults, key=lambda fault: fault.row))
             return Converted(Chunk(values.data, values.offsets, codes), every, nulls if nulls.any() else None)
-        for code in np.unique(codes[~without]).tolist():
+        for code in np.flatnonzero(np.bincount(codes[~without])).tolist():
             self._lines.learn(code, self._schemas[code].text)
         chunk, unreadable = self._lines.lines(values, codes, without)
         every = tuple(sorted((*faults, *unreadable), key=lambda fault: fault.row))
@@ -160,7 +160,7 @@ class AvroConverter:
     def _malformed(self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]) -> list[RowFault]:
         """The rows that are no data of their schema: one of them would make its whole file unreadable."""
         found = []
-        for code in np.unique(codes[rows]).tolist():
+        for code in np.flatnonzero(np.bincount(codes[rows])).tolist():
             if code not in self._checks:
                 self._checks[code] = checker(self._schemas[code].text)
             mine = rows[codes[rows] == code]
