@@ -12,6 +12,7 @@ from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
+from penstock.cli.query import sql
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
 from penstock.errors import PenstockError
@@ -28,7 +29,7 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat):
+for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat, sql):
     cli.add_command(each)
 
 
