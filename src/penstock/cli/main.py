@@ -13,6 +13,7 @@ from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
+from penstock.cli.query import sql
 from penstock.cli.read import read
 from penstock.cli.restore import restore
 from penstock.cli.run import run, validate
@@ -53,6 +54,7 @@ COMMANDS = (
     state,
     complete,
     restore,
+    sql,
 )
 for each in COMMANDS:
     cli.add_command(each)
