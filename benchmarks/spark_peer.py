@@ -5,6 +5,8 @@ The connector is not published for the Spark that Penstock runs on; the newest r
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ class SparkPeer:
 
 
 def spark_peer() -> SparkPeer | str:
-    """It, set up at the first call (about 1.2 GB); or a sentence why it is left out."""
+    """It, set up at the first call (about 1.2 GB on disk); or a sentence why it is left out."""
     home = cache_folder() / "bench" / f"spark-{_SPARK}"
     python, jars, done = home / "venv" / "bin" / "python", home / "ivy" / "jars", home / "done"
     if not done.exists():
@@ -60,12 +62,11 @@ def _make(home: Path, python: Path) -> None:
     _run([uv, "pip", "install", "--quiet", "--python", python, *_PYTHON_PACKAGES])
     environment = {"PYTHONPATH": str(_ROOT / "src")}
     _run([python, "-c", _RESOLVE, ",".join(_PACKAGES), home / "ivy"], environment)
+    shutil.rmtree(home / "ivy" / "cache")  # each jar is in `jars` as well
 
 
 def _run(command: list[str | Path], environment: dict[str, str] | None = None) -> None:
-    from os import environ  # noqa: PLC0415 - only here
-
-    given = {**environ, **(environment or {})}
+    given = {**os.environ, **(environment or {})}
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=900, env=given, cwd=_ROOT)
 
 
