@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks import curves, odd_loads
 from benchmarks.arena import Arena, contenders
 from benchmarks.cases import CASES
 from benchmarks.compare import QUICK, Effort, case_rows
@@ -36,7 +37,50 @@ def compare(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     results.save("machine", {**machine(), "left_out": [text for text in (missing, *failed) if text]})
 
 
-STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {"compare": compare}
+def curve(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Scale curves."""
+    results.save("curves", curves.all_curves(arena, curves.QUICK if given.quick else curves.FULL, say))
+
+
+def odd(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Loads that could fall off a cliff."""
+    results.save("odd", odd_loads.odd_loads(arena, _sizes(given)))
+
+
+def distance(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """S3 30 ms away."""
+    results.save("distance", odd_loads.distance(arena, _sizes(given), contenders()[0]))
+
+
+def latency(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """From produce to commit; what idling costs."""
+    results.save(
+        "latency", {"waits": odd_loads.latency(arena, _sizes(given)), "idle": odd_loads.idle(arena, _sizes(given))}
+    )
+
+
+def startup(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """A cold start in its parts."""
+    results.save("startup", odd_loads.cold_start(arena, _sizes(given), say))
+
+
+def say(text: str) -> None:
+    """To whoever watches."""
+    print(text, flush=True)
+
+
+def _sizes(given: argparse.Namespace) -> odd_loads.Sizes:
+    return odd_loads.QUICK if given.quick else odd_loads.FULL
+
+
+STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {
+    "compare": compare,
+    "distance": distance,
+    "curves": curve,
+    "odd": odd,
+    "latency": latency,
+    "startup": startup,
+}
 
 
 def main() -> None:

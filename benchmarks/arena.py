@@ -160,7 +160,7 @@ class Contender:
 
     def run(self, case: Case, topic: Topic, flush: int, more: Mapping[str, str] | None = None) -> Run:
         """Everything that is in the topic, into objects under a prefix of its own."""
-        run = f"{self.name}-{case.name}-{next(_numbers)}"
+        run = self.new_name(case)
         session, before = self._process.pid, self.arena.proxy.counts()
         with Watch(session) as watch:
             cpu, began = cpu_seconds(session), time.monotonic()
@@ -169,6 +169,15 @@ class Contender:
         requests = self.arena.proxy.counts() - before
         objects = len(self.arena.keys(f"{run}/"))
         return Run(answer["records"], wall, used, watch.peak, objects, requests, f"{run}/")
+
+    def new_name(self, case: Case) -> str:
+        """A name that no run had yet."""
+        return f"{self.name}-{case.name}-{next(_numbers)}"
+
+    def ask(self, kind: str, properties: Mapping[str, str], **more: object) -> dict[str, Any]:
+        """One of our own program's other jobs (`benchmarks/contenders/ours.py`)."""
+        worker = {"bootstrap.servers": self.arena.info.bootstrap_servers}
+        return self._ask({"kind": kind, "properties": properties, "worker": worker, **more})
 
     @property
     def pid(self) -> int:
@@ -179,7 +188,8 @@ class Contender:
         info = self.arena.info
         if self.name == OURS:
             properties = self.arena.properties(case, topic.name, run, flush, more)
-            return {"properties": properties, "worker": {"bootstrap.servers": info.bootstrap_servers}}
+            worker = {"bootstrap.servers": info.bootstrap_servers}
+            return {"kind": "until_done", "properties": properties, "worker": worker}
         return {
             "run": run,
             "topic": topic.name,
