@@ -125,18 +125,29 @@ def _one_by_one(arena: Arena, ours: Contender, topic: Topic, interval_ms: int, r
     producer = Producer({"bootstrap.servers": arena.info.bootstrap_servers, "linger.ms": 0})
 
     def produce() -> None:
-        time.sleep(3)  # let it start
-        for number in range(records):
+        for number in range(records + 1):
             sent.append(time.time())
             producer.produce(topic.name, f"record {number}".encode(), partition=0)
             producer.flush()
+            if number == 0:
+                _await_objects(arena, f"{properties['name']}/", 1)
             time.sleep(0.05 + 0.37 * (number % 7) / 7)  # out of step with the cycles
 
     thread = threading.Thread(target=produce)
     thread.start()
-    told = ours.ask("stay", properties, records=records, seconds=60 + 2 * records)["told"]
+    told = ours.ask("stay", properties, records=records + 1, seconds=120 + 3 * records)["told"]
     thread.join()
-    return [next(at for at, count in told if count > number) - sent[number] for number in range(records)]
+    return [next(at for at, count in told if count > n) - sent[n] for n in range(1, records + 1)]
+
+
+def _await_objects(arena: Arena, prefix: str, count: int) -> None:
+    """Until so many are there."""
+    deadline = time.monotonic() + 120
+    while len(arena.keys(prefix)) < count:
+        if time.monotonic() > deadline:
+            msg = f"there are no {count} objects under {prefix} after two minutes"
+            raise RuntimeError(msg)
+        time.sleep(0.2)
 
 
 def idle(arena: Arena, sizes: Sizes) -> Row:
@@ -146,12 +157,13 @@ def idle(arena: Arena, sizes: Sizes) -> Row:
         topic.fill(4000)
         properties = arena.properties(_BYTES, topic.name, ours.new_name(_BYTES), 1000, {})
         answers: list[dict[str, Any]] = []
-        settle = 8.0
-        seconds = sizes.idle_seconds + settle + 3
+        settle = 5.0
+        seconds = sizes.idle_seconds + settle + 30
         thread = threading.Thread(
             target=lambda: answers.append(ours.ask("stay", properties, records=1 << 60, seconds=seconds))
         )
         thread.start()
+        _await_objects(arena, f"{properties['name']}/", 4)
         time.sleep(settle)
         cpu, requests, began = cpu_seconds(ours.pid), arena.proxy.counts(), time.time()
         time.sleep(sizes.idle_seconds)

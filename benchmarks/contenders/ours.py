@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -18,6 +19,8 @@ from penstock.running import Running
 from penstock.spark import session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
     from penstock.summary import Activity
@@ -36,7 +39,7 @@ def until_done(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
 def stay(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
     """Run on for `seconds`, or until `records` are committed: when how many were, and how often Kafka was asked."""
     told: list[tuple[float, int]] = []
-    stop, asked = threading.Event(), _counting_requests()
+    stop = threading.Event()
 
     def hear(activity: Activity) -> None:
         if not told or activity.committed.records > told[-1][1]:
@@ -46,7 +49,8 @@ def stay(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
 
     timer = threading.Timer(job["seconds"], stop.set)
     timer.start()
-    Sink.from_properties(job["properties"], job["worker"]).run(spark, stop=stop, tell=hear)
+    with _counting_requests() as asked:
+        Sink.from_properties(job["properties"], job["worker"]).run(spark, stop=stop, tell=hear)
     timer.cancel()
     return {"records": told[-1][1], "told": told, "kafka_requests": asked}
 
@@ -73,8 +77,9 @@ def cycles(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
     return {"records": records, "open_s": opened, "cycles_s": busy, "idle_s": idle}
 
 
-def _counting_requests() -> list[tuple[float, int]]:
-    """From now on, admin clients report how many requests they have sent: a list that grows while they run."""
+@contextlib.contextmanager
+def _counting_requests() -> Iterator[list[tuple[float, int]]]:
+    """Admin clients made meanwhile report how many requests they have sent: a list that grows while they live."""
     found: list[tuple[float, int]] = []
     plain = cluster.AdminClient
 
@@ -82,10 +87,21 @@ def _counting_requests() -> list[tuple[float, int]]:
         found.append((time.time(), sum(broker["tx"] for broker in json.loads(text)["brokers"].values())))
 
     def counted(config: dict[str, Any]) -> Any:  # noqa: ANN401 - librdkafka's client
-        return plain({**config, "statistics.interval.ms": 1000, "stats_cb": heard})
+        client = plain({**config, "statistics.interval.ms": 1000, "stats_cb": heard})
+        threading.Thread(target=_poll, args=(client,), daemon=True).start()
+        return client
 
     cluster.AdminClient = counted
-    return found
+    try:
+        yield found
+    finally:
+        cluster.AdminClient = plain
+
+
+def _poll(client: Any) -> None:  # noqa: ANN401
+    """Librdkafka hands statistics out while it is polled."""
+    while True:
+        client.poll(1.0)
 
 
 _KINDS = {"until_done": until_done, "stay": stay, "cycles": cycles}
