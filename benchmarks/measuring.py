@@ -22,7 +22,7 @@ def cpu_seconds(session: int) -> float:
     The time of a process that has ended is with the parent that waited for it.
     """
     ticks = sum(sum(map(int, fields[11:15])) for _, fields in _stats() if int(fields[3]) == session)
-    return ticks / _TICK
+    return max(ticks, 1) / _TICK
 
 
 def memory_bytes(session: int) -> int:

@@ -80,7 +80,7 @@ def distance(arena: Arena, sizes: Sizes, found: Mapping[str, SparkPeer | None]) 
             for case in (_BYTES, _AVRO):
                 records = sizes.away_records if name == OURS else sizes.away_records // 8
                 topic = Topic.make(arena.info, f"away-{time.time_ns()}", case.shape)
-                topic.fill(records // 40_000 * 40_000)
+                topic.fill(max(1, records // (4 * _AWAY_FLUSH)) * 4 * _AWAY_FLUSH)
                 measured: dict[int, list[Row]] = {0: [], _AWAY_MS: []}
                 for number in range(sizes.runs + 1):  # the first one warms
                     for delay, place in ((0, arena), (_AWAY_MS, far)):
