@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import curves, odd_loads
+from benchmarks import curves, micro, odd_loads, page, profiles
 from benchmarks.arena import Arena, contenders
 from benchmarks.cases import CASES
-from benchmarks.compare import QUICK, Effort, case_rows
-from benchmarks.results import Results, machine
+from benchmarks.compare import QUICK, Effort, case_runs
+from benchmarks.results import Results, machine, requests_row, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,17 +25,17 @@ def compare(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     failed = []
     for name in given.cases or CASES:
         try:
-            rows = case_rows(arena, CASES[name], found, QUICK if given.quick else Effort())
+            runs = case_runs(arena, CASES[name], found, QUICK if given.quick else Effort())
         except RuntimeError as error:
             failed.append(f"{name}: {error}")
-            print(failed[-1], flush=True)
+            say(failed[-1])
+            arena.delete("")  # what it left
             continue
+        rows = [row(name, contender, measured) for contender, measured in runs.items()]
         results.save_row("latest", rows)
+        results.save_row("requests", [requests_row(name, who, measured) for who, measured in runs.items()])
         for each in rows:
-            print(
-                f"{name} {each['contender']}: {each['records_per_cpu_s']:,} records/CPU-s, {each['peak_rss_mb']} MB",
-                flush=True,
-            )
+            say(f"{name} {each['contender']}: {each['records_per_cpu_s']:,} records/CPU-s, {each['peak_rss_mb']} MB")
     results.save("machine", {**machine(), "left_out": [text for text in (missing, *failed) if text]})
 
 
@@ -64,15 +66,46 @@ def startup(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     results.save("startup", odd_loads.cold_start(arena, _sizes(given), say))
 
 
+def profiled(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Where the time goes, case by case."""
+    rows = []
+    for name in given.cases or CASES:
+        records, flush = (400_000, 10_000) if given.quick else (40_000_000, 100_000)
+        if name not in _FAST and not given.quick:
+            records //= 4
+        try:
+            stacks = profiles.profile(arena, CASES[name], records=records, flush=flush)
+        except RuntimeError as error:
+            say(f"{name}: {error}")
+            continue
+        profiles.draw(stacks, name, _page(given).with_suffix("") / f"flame-{name}.svg")
+        rows.append({"case": name, "top": profiles.top(stacks)})
+    results.save("profiles", rows)
+
+
+def microscopic(_: Arena, results: Results, given: argparse.Namespace) -> None:
+    """What is done to every record, under pyperf."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "micro.json"
+        command = [sys.executable, "-m", "benchmarks.micro", "--quiet", "-o", str(output)]
+        subprocess.run([*command, *(["--fast"] if given.quick else [])], check=True)
+        results.save("micro", micro.read(output))
+
+
 def say(text: str) -> None:
     """To whoever watches."""
     print(text, flush=True)
+
+
+def _page(given: argparse.Namespace) -> Path:
+    return page.QUICK_PAGE if given.quick else page.PAGE
 
 
 def _sizes(given: argparse.Namespace) -> odd_loads.Sizes:
     return odd_loads.QUICK if given.quick else odd_loads.FULL
 
 
+_FAST = ("avro-avro", "avro-avro-snappy", "json-json", "bytes-bytes", "avro-avro-hourly")
 STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {
     "compare": compare,
     "distance": distance,
@@ -80,6 +113,8 @@ STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {
     "odd": odd,
     "latency": latency,
     "startup": startup,
+    "profiles": profiled,
+    "micro": microscopic,
 }
 
 
@@ -95,8 +130,10 @@ def main() -> None:
     results = Results.of(quick=given.quick)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, Arena.open(Path(folder) / "stack") as arena:
         for stage in given.stages or STAGES:
-            print(f"== {stage}", flush=True)
+            say(f"== {stage}")
             STAGES[stage](arena, results, given)
+            page.write(results, _page(given))
+    say(f"written: {_page(given)} and {results.folder}")
 
 
 if __name__ == "__main__":

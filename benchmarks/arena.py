@@ -151,7 +151,8 @@ class Contender:
             yield contender
         finally:
             assert process.stdin is not None
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
@@ -211,8 +212,9 @@ class Contender:
 
     def _ask(self, job: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: the answer says so
+            self._process.stdin.write(json.dumps(job) + "\n")
+            self._process.stdin.flush()
         answer = self._answer()
         if "error" in answer:
             msg = f"{self.name}: {answer['error']}"

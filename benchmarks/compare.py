@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks import contents
 from benchmarks.arena import OURS, Arena, Contender, Run
-from benchmarks.results import row
 from benchmarks.topics import Topic
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class Effort:
 QUICK = Effort(seconds=0.0, first=400_000, runs=3, flush=10_000)
 
 
-def case_rows(arena: Arena, case: Case, found: Mapping[str, SparkPeer | None], effort: Effort) -> list[dict[str, Any]]:
-    """A row of `latest.json` for each contender.
+def case_runs(arena: Arena, case: Case, found: Mapping[str, SparkPeer | None], effort: Effort) -> dict[str, list[Run]]:
+    """Each contender's measured runs.
 
     Raises:
         RuntimeError: a contender failed, or its objects hold something else.
@@ -47,7 +46,9 @@ def case_rows(arena: Arena, case: Case, found: Mapping[str, SparkPeer | None], e
     with ExitStack() as processes:
         running = [processes.enter_context(Contender.running(name, arena, peer)) for name, peer in found.items()]
         _check(arena, case, running)
-        topics = {each.name: _warm(arena, case, each, effort) for each in running}
+        topics = {each.name: _topic(arena, case, each, processes) for each in running}
+        for each in running:
+            _warm(arena, case, each, topics[each.name], effort)
         runs: dict[str, list[Run]] = {each.name: [] for each in running}
         for number in range(effort.runs):
             for each in running:
@@ -56,9 +57,7 @@ def case_rows(arena: Arena, case: Case, found: Mapping[str, SparkPeer | None], e
                     _recount(arena, case, each.name, run)
                 arena.delete(run.prefix)
                 runs[each.name].append(run)
-        for topic in topics.values():
-            topic.delete()
-    return [row(case.name, name, measured) for name, measured in runs.items()]
+    return runs
 
 
 def _check(arena: Arena, case: Case, running: list[Contender]) -> None:
@@ -76,9 +75,15 @@ def _check(arena: Arena, case: Case, running: list[Contender]) -> None:
     topic.delete()
 
 
-def _warm(arena: Arena, case: Case, contender: Contender, effort: Effort) -> Topic:
-    """A topic for this contender, long enough for a job of `effort.seconds`, which it has read a part of already."""
+def _topic(arena: Arena, case: Case, contender: Contender, resources: ExitStack) -> Topic:
+    """A topic of this contender's own, deleted in the end: each needs another length for a job of the same time."""
     topic = Topic.make(arena.info, f"{contender.name}-{case.name}", case.shape)
+    resources.callback(topic.delete)
+    return topic
+
+
+def _warm(arena: Arena, case: Case, contender: Contender, topic: Topic, effort: Effort) -> None:
+    """Let it read, and make the topic long enough for a job of `effort.seconds`."""
     first = effort.first if contender.name == OURS else effort.first // 4
     topic.fill(_whole(first, case, effort))
     run = contender.run(case, topic, effort.flush)
@@ -88,7 +93,6 @@ def _warm(arena: Arena, case: Case, contender: Contender, effort: Effort) -> Top
         arena.delete(run.prefix)
         needed = int(topic.records * 1.15 * effort.seconds / run.wall_s) - topic.records
         topic.fill(_whole(min(max(needed, 0), _room(case)), case, effort))
-    return topic
 
 
 def _whole(records: int, case: Case, effort: Effort) -> int:

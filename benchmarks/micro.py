@@ -10,7 +10,7 @@ import functools
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from penstock.model import Gather, PlannedRange, Records, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 _TP = TopicPartition("t", 0)
 _BATCHES, _PER_BATCH = 20, 500
@@ -140,6 +141,19 @@ def _plain_varint(body: bytes, at: int) -> tuple[int, int]:
         if byte < 128:  # noqa: PLR2004 - the continuation bit
             return (value >> 1) ^ -(value & 1), at
         shift += 7
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Nanoseconds per record of each subject in a file of pyperf's."""
+    import pyperf  # noqa: PLC0415 - the tests need the subjects only
+
+    rows = []
+    for each in pyperf.BenchmarkSuite.load(str(path)).get_benchmarks():
+        name, _, count = each.get_name().rpartition(" (")
+        scale = 1e9 / int(count.split()[0])
+        spread = each.stdev() if each.get_nvalue() > 1 else 0.0
+        rows.append({"name": name, "ns_per_record": each.mean() * scale, "spread_ns": spread * scale})
+    return rows
 
 
 def main() -> None:

@@ -73,6 +73,19 @@ def row(case: str, contender: str, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
+def requests_row(case: str, contender: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """What the last run asked S3 for, by kind, and what else its cost depends on."""
+    last = runs[-1]
+    return {
+        "case": case,
+        "contender": contender,
+        "records": last.records,
+        "objects": last.objects,
+        "cpu_s": round(statistics.median(run.cpu_s for run in runs), 3),
+        "requests": dict(last.requests),
+    }
+
+
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING
 import requests
 from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.produce import ProduceRequest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from benchmarks.shapes import FIRST_MS, SCHEMA, Shape, batch, batches, stamped
 
@@ -39,6 +42,7 @@ class Topic:
         admin = AdminClient({"bootstrap.servers": info.bootstrap_servers})
         new = NewTopic(name, shape.partitions, 1, config={"max.message.bytes": str(_LARGEST_RECORD)})
         admin.create_topics([new])[name].result(60)
+        _await_leaders(admin, name, shape.partitions)
         topic = cls(info, name, shape, [0] * shape.partitions)
         if shape.kind == "avro":
             url = f"{info.schema_registry_url}/subjects/{name}-value/versions"
@@ -72,6 +76,20 @@ class Topic:
             count = self.filled[partition] - at
             return stamped(batch(self.shape, self._schema_id, number, count), first_ms)
         return stamped(self._template[index % len(self._template)], first_ms)
+
+
+def _await_leaders(admin: AdminClient, name: str, partitions: int) -> None:
+    """Until every partition answers: a broker takes a while to make a thousand."""
+    wanted = {TopicPartition(name, number): OffsetSpec.latest() for number in range(partitions)}
+    deadline = time.monotonic() + 60
+    while wanted:
+        for each, future in admin.list_offsets(wanted).items():
+            with contextlib.suppress(KafkaException):
+                future.result()
+                del wanted[each]
+        if time.monotonic() > deadline:
+            msg = f"{len(wanted)} partitions of {name} have no leader after a minute"
+            raise RuntimeError(msg)
 
 
 async def _send_all(topic: Topic, goals: list[int]) -> None:
