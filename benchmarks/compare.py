@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _CHECKED, _CHECKED_FLUSH, _CHECKED_PER_HOUR = 40_000, 1000, 2500
 _OBJECT_BYTES_SPARE = 3 << 30
+_GROWTHS, _MOST_GROWTH = 4, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,15 @@ def _warm(arena: Arena, case: Case, contender: Contender, topic: Topic, effort: 
     """Let it read, and make the topic long enough for a job of `effort.seconds`."""
     first = effort.first if contender.name == OURS else effort.first // 4
     topic.fill(_whole(first, case, effort))
-    run = contender.run(case, topic, effort.flush)
-    arena.delete(run.prefix)
-    if run.wall_s < effort.seconds:  # once more, now that it is warm
+    arena.delete(contender.run(case, topic, effort.flush).prefix)
+    for _ in range(_GROWTHS):
         run = contender.run(case, topic, effort.flush)
         arena.delete(run.prefix)
-        needed = int(topic.records * 1.15 * effort.seconds / run.wall_s) - topic.records
-        topic.fill(_whole(min(max(needed, 0), _room(case)), case, effort))
+        times = min(_MOST_GROWTH, 1.15 * effort.seconds / run.wall_s)
+        more = min(int(topic.records * (times - 1)), _room(case))
+        if run.wall_s >= effort.seconds or more <= 0:
+            return
+        topic.fill(_whole(more, case, effort))
 
 
 def _whole(records: int, case: Case, effort: Effort) -> int:
