@@ -49,7 +49,7 @@ FULL = Sizes(
     partitions_records=4_000_000,
     labels=(1, 10, 100, 1000, 5000),
     labels_records=2_000_000,
-    log_entries=(1, 10, 100, 1000, 10_000, 100_000),
+    log_entries=(1, 50, 150, 1050, 10_050, 100_050)  # the newest checkpoint is 50 entries old,
     backlogs=(1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000),
 )
 QUICK = Sizes(
@@ -60,7 +60,7 @@ QUICK = Sizes(
     partitions_records=128_000,
     labels=(1, 100),
     labels_records=100_000,
-    log_entries=(1, 250),
+    log_entries=(1, 50, 250),
     backlogs=(200_000, 400_000),
 )
 _BYTES = CASES["bytes-bytes"]
@@ -166,16 +166,15 @@ def _encoded_partitions(arena: Arena, ours: Contender, sizes: Sizes) -> list[Row
 
 def _state_log(arena: Arena, _: Contender, sizes: Sizes) -> list[Row]:
     """How long a start takes to know the positions (read the log, append its takeover), by entries in the log."""
-    rows, made = [], 0
+    rows = []
     name = f"log-{time.time_ns()}"
     worker = {"bootstrap.servers": arena.info.bootstrap_servers}
     config, _settings = load(arena.properties(_AVRO, "t", name, 1000, {}), worker, None)
     tps = [TopicPartition("t", number) for number in range(10)]
     for entries in sizes.log_entries:
         log = open_log(config)
-        for number in range(made, entries):
-            log.append(commits=(Commit(tps[number % 10], number + 1),))
-        made = max(made, entries)
+        while (seq := log.head.seq) < entries:
+            log.append(commits=(Commit(tps[seq % 10], seq),))
         before = arena.proxy.counts()
         times = []
         for _run in range(max(sizes.runs, 3)):
