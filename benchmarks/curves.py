@@ -49,7 +49,7 @@ FULL = Sizes(
     partitions_records=4_000_000,
     labels=(1, 10, 100, 1000, 5000),
     labels_records=2_000_000,
-    log_entries=(1, 50, 150, 1050, 10_050, 100_050)  # the newest checkpoint is 50 entries old,
+    log_entries=(1, 50, 150, 1050, 10_050, 100_050),  # the newest checkpoint is 50 entries old
     backlogs=(1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000),
 )
 QUICK = Sizes(

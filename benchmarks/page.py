@@ -41,7 +41,7 @@ _GOALS = {
 _WRITE, _READ, _VCPU_HOUR = 0.005, 0.0004, 0.04
 _READING = ("get", "head")
 _FREE = ("delete", "abort")
-_CONNECTORS_REQUESTS = 3
+_FEW = 100_000
 
 
 def write(results: Results, page: Path) -> None:
@@ -148,7 +148,7 @@ def _slope(name: str, rows: Sequence[Row]) -> str:
     rates = [row["records_per_cpu_s"] for row in rows]
     change = last["records_per_cpu_s"] / first["records_per_cpu_s"]
     text = (
-        f"Records per CPU-second change {change:.2f}-fold {span} (best {_million(max(rates))}, worst "
+        f"Records per CPU-second change {change:.3g}-fold {span} (best {_million(max(rates))}, worst "
         f"{_million(min(rates))}); peak memory goes from {first['peak_mb']} to {last['peak_mb']} MB."
     )
     if name == "record-size":
@@ -209,7 +209,7 @@ def _picture(name: str, pictures: Path, words: str) -> str:
 
 
 def _million(rate: float) -> str:
-    return f"{rate / 1e6:.2f} M"
+    return f"{rate / 1e6:.2f} M" if rate >= _FEW else f"{rate:,.0f}"
 
 
 def _range(values: Sequence[float]) -> str:
