@@ -42,10 +42,11 @@ def compared(rows: Sequence[Row], path: Path) -> None:
             [max(0.0, rate - min(each)) for rate, each in zip(rates, spread, strict=True)],
             [max(0.0, max(each) - rate) for rate, each in zip(rates, spread, strict=True)],
         ]
-        left.barh(places, rates, height, xerr=whiskers, label=contender, error_kw={"elinewidth": 0.8})
+        bars = left.barh(places, rates, height, xerr=whiskers, label=contender, error_kw={"elinewidth": 0.8})
+        left.bar_label(bars, fmt="%.2f", padding=4, fontsize=6)
         right.barh(places, [row["peak_rss_mb"] for row in mine.values()], height)
-    left.set(xscale="log", xlabel="million records per CPU-second (logarithmic)", yticks=range(len(cases)))
-    left.set_yticklabels(cases)
+    left.set(xlabel="million records per CPU-second")
+    left.set_yticks([place + 0.4 - height / 2 for place in range(len(cases))], cases)
     left.invert_yaxis()
     left.legend(fontsize=7)
     right.set(xlabel="peak memory, MB (sum of PSS)")
@@ -68,9 +69,10 @@ def curve(name: str, rows: Sequence[Row], path: Path) -> None:
             axes.plot(xs, [row[key] for row in rows], marker="o", markersize=3, label=label)
         axes.set(xscale="log", xlabel=_AXES[name])
         axes.legend(fontsize=7)
-        axes.set_ylim(bottom=0)
-    if "read_s" not in rows[0]:
-        both[0].set(ylabel="records", yscale="log")
+        if name == "record-size" and axes is both[0]:  # four orders of magnitude
+            axes.set(yscale="log")
+        else:
+            axes.set_ylim(0, 1.15 * max(row[key] for row in rows for _, key in lines))
     _save(figure, path)
 
 
