@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.shapes import SCHEMA, Shape, batch, stamped
 from penstock import cutter
+from penstock.converters.avro_check import checker
 from penstock.converters.base import SCHEMALESS, Chunk, FileSchema
 from penstock.converters.json import JsonConverter
 from penstock.fields.avro import AvroField
@@ -54,6 +55,8 @@ def subjects() -> dict[str, Subject]:
     field = AvroField.compile(SCHEMA, "country")
     hourly = cutter.Rules(100_000, interval_ms=3_600_000)
     schema = FileSchema(json.dumps(SCHEMA))
+    check = checker(schema.text)
+    numbered = Chunk(text.values.data, text.values.offsets, positions=text.offsets)
     work: dict[str, Callable[[], object]] = {
         "walk": lambda: _decoded(avro, strip),
         "walk, lz4": functools.partial(_decoded, _response(Shape()), strip),
@@ -63,9 +66,12 @@ def subjects() -> dict[str, Subject]:
         ),
         "field of Avro": lambda: field.read(rows.values.data, rows.values.offsets, every),
         "JSON validated": lambda: JsonConverter().convert(text),
+        "Avro checked": lambda: check(rows.values.data, rows.values.offsets, every),
         "encode avro": lambda: _encoded("avro", FormatOptions(), schema, chunk),
         "encode avro, snappy": lambda: _encoded("avro", FormatOptions(avro_codec="snappy"), schema, chunk),
         "encode avro, every other row": lambda: _encoded("avro", FormatOptions(), schema, chunk, every[::2]),
+        "encode parquet": lambda: _encoded("parquet", FormatOptions(), schema, chunk),
+        "encode block-gzip": lambda: _encoded("block_gzip", FormatOptions(), SCHEMALESS, numbered),
         "encode json": lambda: _encoded(
             "json", FormatOptions(), SCHEMALESS, Chunk(text.values.data, text.values.offsets)
         ),
