@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,8 @@ def microscopic(_: Arena, results: Results, given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "micro.json"
         command = [sys.executable, "-m", "benchmarks.micro", "--quiet", "-o", str(output)]
-        subprocess.run([*command, *(["--fast"] if given.quick else [])], check=True)
+        command += ["--processes", "2", "--values", "2"] if given.quick else ["--processes", "6"]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(page.PAGE.parents[1])})
         results.save("micro", micro.read(output))
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _RATE = 100
 _TOP = 12
 _FRAME = re.compile(r"^(?P<name>.+) \((?P<file>[^:)]+)(?::(?P<line>\d+))?\)$")
-_WAITING = ("select", "poll", "wait", "accept", "read_int", "recv_into (socket")
+# Functions that wait; py-spy takes some of them for busy.
+_WAITING = re.compile(
+    r"(select|poll|do_poll|_?wait(_for)?|accept|readinto|read_int|thread\._worker|daemon\.manager|FinalizerWorker\.run)$"
+)
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ def _parse(text: str) -> list[tuple[list[str], int]]:
         path, _, count = line.rpartition(" ")
         frames = [found for frame in path.split(";") if (found := _FRAME.match(frame))]
         names = [f"{Path(frame['file']).stem}.{frame['name']}" for frame in frames]
-        if names and not names[-1].split(".")[-1].startswith(_WAITING):
+        if names and not _WAITING.search(names[-1]):
             stacks.append((names, int(count)))
     return stacks
 
