@@ -18,7 +18,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from penstock.arrivals import observe
 from penstock.discovery import Subscription, beginnings, check_deleted, check_topics, deleted, made_anew
 from penstock.engine import Engine
-from penstock.errors import UnavailableError
+from penstock.errors import StoreUnavailable, UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
     from penstock.newestindex import NewestIndexes
+    from penstock.store.s3 import S3Store
     from penstock.summary import FlushRequest
 
 _log = logging.getLogger("penstock.sink")
 _DISCOVERY_SECONDS = 5.0
+_SWEEP_SECONDS = 3600.0
 # A broker that has just started is still loading its groups.
 _PATIENT = Retrying(
     retry=retry_if_exception(lambda error: isinstance(error, UnavailableError) and error.transient),
@@ -74,6 +76,8 @@ class Running:
     flushes: deque[FlushRequest] = field(default_factory=deque)
     _resources: ExitStack = field(default_factory=ExitStack)
     _discovered: float | None = None
+    _store: S3Store | None = None
+    _swept: float = 0.0
 
     @classmethod
     def open(cls, config: SinkConfig, settings: KafkaSettings, job: Job) -> Running:
@@ -100,7 +104,8 @@ class Running:
             running = cls(config, engine, kafka, subscription, policy, indexes)
             running.discover()
             running.date_arrivals()
-            sweep(config, store, sorted({tp.topic for tp in log.head.positions}))
+            running._store = store
+            running.sweep()
             running._resources = resources.pop_all()
             return running
 
@@ -207,7 +212,22 @@ class Running:
             self.engine.mirror(cycle)
         except UnavailableError as error:
             _log.warning("mirror.failed group=%s reason=%s", self.policy.group, error)
+        if cycle.commits and time.monotonic() - self._swept >= _SWEEP_SECONDS:
+            self.sweep()
         return cycle
+
+    def sweep(self) -> None:
+        """Abort multipart uploads that nobody will complete: between two cycles, and while we hold the log, all are."""
+        if self._store is None:
+            return
+        try:
+            left = sweep(self.config, self._store, sorted({tp.topic for tp in self.engine.log.head.positions}))
+        except StoreUnavailable as error:
+            _log.warning("uploads.unswept reason=%s", error)
+            return
+        self._swept = time.monotonic()
+        if left:
+            _log.info("uploads.aborted count=%d", left)
 
     def __enter__(self) -> Running:  # noqa: PYI034 - Self needs Python 3.11
         return self

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("penstock.statelog")
 _UNCLEAR_TRIES = 10
+_UNHEARD = 2  # each comes after all retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class StateLog:
         """
         key, body = self.names.entry(entry.seq), encode(entry)
         self._in_doubt = True
+        unheard = 0
         for _ in range(_UNCLEAR_TRIES):
             try:
                 self.store.put(key, body, Create())
@@ -177,6 +179,9 @@ class StateLog:
             try:
                 found = self.store.get(key)
             except NotFoundError:
+                unheard += isinstance(unclear, OutcomeUnknownError)
+                if unheard >= _UNHEARD:
+                    break
                 continue
             self._in_doubt = False
             return entry if found == body else decode(found, key)
