@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from penstock.statelog.history import entries
 from penstock.statelog.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
     from penstock.store.s3 import S3Store
 
 
 @dataclass(frozen=True)
 class Audit:
-    """`lost`, `doubled`: records. `uncommitted`, `missing`: keys of objects that only a listing or only a commit has.
-
-    `uploads`: multipart uploads that nobody ended.
+    """`lost`, `doubled`: records, by reading every object. `uncommitted`, `missing`: keys that only a listing has, or
+    only a commit. `miscounted`: objects that hold another number of records than their commit says. `uploads`:
+    multipart uploads that nobody ended.
     """
 
     records: int
+    objects: int
     lost: int
     doubled: int
-    uncommitted: frozenset[str]
-    missing: frozenset[str]
-    miscounted: frozenset[str]
+    uncommitted: tuple[str, ...]
+    missing: tuple[str, ...]
+    miscounted: tuple[str, ...]
     uploads: int
 
     @property
     def is_clean(self) -> bool:
-        return not (self.lost or self.doubled or self.uncommitted or self.missing or self.miscounted or self.uploads)
+        found = (self.uncommitted, self.missing, self.miscounted)
+        return not (self.lost or self.doubled or any(found) or self.uploads)
 
 
-def audit(store: S3Store, connector: str, produced: Iterable[bytes], topics_dir: str = "topics") -> Audit:
-    """`produced`: the values, each of them unique, of a connector whose objects are lines."""
+def audit(store: S3Store, connector: str, produced: np.ndarray, ids: Callable[[bytes], np.ndarray]) -> Audit:
+    """A bucket that one connector has for itself.
+
+    `produced`: a number for each record there is to write. `ids`: the numbers of those that an object holds."""
     names = Names(f"_penstock/{connector}/")
     committed = {each.key: each for e in entries(store, names) for c in e.commits for each in c.objects}
-    lines = {each.key: store.get(each.key).split(b"\n")[:-1] for each in store.list(f"{topics_dir}/")}
-    wanted = Counter(produced)
-    found = Counter(line for each in lines.values() for line in each)
+    held = {each.key: ids(store.get(each.key)) for each in store.list("topics/")}
+    found = np.concatenate([*held.values(), np.array([], np.int64)])
+    known, number = np.unique(np.concatenate([produced, found]), return_inverse=True)
+    wanted = np.bincount(number[: len(produced)], minlength=len(known))
+    there = np.bincount(number[len(produced) :], minlength=len(known))
     return Audit(
-        wanted.total(),
-        (wanted - found).total(),
-        (found - wanted).total(),
-        frozenset(lines.keys() - committed.keys()),
-        frozenset(committed.keys() - lines.keys()),
-        frozenset(key for key, each in committed.items() if key in lines and each.records != len(lines[key])),
+        len(produced),
+        len(held),
+        int(np.maximum(wanted - there, 0).sum()),
+        int(np.maximum(there - wanted, 0).sum()),
+        tuple(sorted(held.keys() - committed.keys())),
+        tuple(sorted(committed.keys() - held.keys())),
+        tuple(sorted(key for key, each in committed.items() if key in held and each.records != len(held[key]))),
         sum(1 for _ in store.uploads("")),
     )

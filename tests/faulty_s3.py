@@ -158,7 +158,8 @@ def at_random(rate: float, seed: int, faults: Sequence[str] = FAULTS) -> Choose:
 class FaultyS3(ThreadingHTTPServer):
     """`happened`: how often each (kind, fault) did. `slow_s`, `late_s`: for the faults of that name.
 
-    `hold_s`: how long a half-open connection is held before it is reset after all.
+    `hold_s`: how long a half-open connection is held before it is reset after all. `latency_s`: the least and the most
+    that every request is held.
     """
 
     daemon_threads = True
@@ -170,6 +171,7 @@ class FaultyS3(ThreadingHTTPServer):
         self.choose = choose
         self.happened: Counter[tuple[str, str]] = Counter()
         self.slow_s, self.late_s, self.hold_s = 0.05, 0.05, 60.0
+        self.latency_s = (0.0, 0.0)
         self.closing = threading.Event()
         self._lock = threading.Lock()
 
@@ -219,6 +221,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, body)
+        if self.server.latency_s[1]:
+            self.server.closing.wait(random.uniform(*self.server.latency_s))
         fault = self.server.choose(request)
         if fault is None:
             self._answer(*self.server.ask(request))
