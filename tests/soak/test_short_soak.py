@@ -15,4 +15,6 @@ def test_kills_zombies_and_s3_faults_lose_and_double_nothing(stack, tmp_path):
     assert sum(each.kills for each in result.members) >= 1
     assert sum(each.stops for each in result.members) >= 1
     assert all(each.is_clean for each in result.audits.values()), result.audits
+    said = "".join(log.read_text() for log in tmp_path.rglob("*.log"))
+    assert "was taken over by another instance on host" in said
     assert last_line(result).endswith(" 0 lost, 0 doubled")
