@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from penstock.arrivals import observe
-from penstock.discovery import Subscription, beginnings, check_deleted, check_topics, deleted, made_anew
+from penstock.discovery import (
+    SameTopics,
+    Subscription,
+    another,
+    beginnings,
+    check_deleted,
+    check_topics,
+    deleted,
+    made_anew,
+)
 from penstock.engine import Engine
 from penstock.errors import StoreUnavailable, UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
@@ -27,7 +36,7 @@ from penstock.pipeline import check_registry, newest_indexes, open_log, open_sto
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from types import TracebackType
 
     from penstock.config import SinkConfig
@@ -97,8 +106,9 @@ class Running:
             log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
+            same = SameTopics(job, kafka.topic_ids, lambda: log.head)
             engine = Engine(
-                config, planner_rules(config), group, log, kafka, job, _clock_ms, scheduled=scheduled(config)
+                config, planner_rules(config), group, log, kafka, same, _clock_ms, scheduled=scheduled(config)
             )
             indexes = newest_indexes(config, store, log.head)
             running = cls(config, engine, kafka, subscription, policy, indexes)
@@ -120,13 +130,27 @@ class Running:
         running = self._discovered is not None
         selected = self.subscription.select(existing)
         new = _PATIENT(beginnings, selected, positions, self.kafka, self.policy, MARK, running=running)
-        if new:
-            self.engine.begin(new)
+        topics = self._topics(selected, everything=not running)
+        if new or topics:
+            self.engine.begin(new, topics)
             for tp, commit in new.items():
                 _log.info("partition.found topic=%s partition=%d start=%d", tp.topic, tp.partition, commit.position)
         if self.engine.log.head.open_intent is None:
             self.check_starts()
         self._discovered = now
+
+    def _topics(self, selected: Collection[TopicPartition], *, everything: bool) -> dict[str, str]:
+        """The ids of topics that the log does not know yet. A topic that is another one now is stopped.
+
+        `everything`: look at those that the log knows too; while it runs, the job does (`SameTopics`).
+        """
+        head = self.engine.log.head
+        known = head.topics
+        found = self.kafka.topic_ids(sorted({tp.topic for tp in selected if everything or tp.topic not in known}))
+        for tp, position in head.positions.items():
+            if tp.topic in known and found.get(tp.topic, known[tp.topic]) != known[tp.topic]:
+                self.engine.stop(tp, another(tp, position, known[tp.topic], found[tp.topic]))
+        return {topic: topic_id for topic, topic_id in found.items() if topic not in known}
 
     def date_arrivals(self) -> None:
         """With a latency target, what lies in Kafka already did not arrive only now: go by its timestamps."""
@@ -180,6 +204,7 @@ class Running:
                 _log.warning(
                     "records.lost topic=%s partition=%d start=%d end=%d", tp.topic, tp.partition, positions[tp], start
                 )
+                self.engine.faults.pop(tp, None)  # a job may have met the loss first
             self.engine.begin({tp: Commit(tp, start) for tp, start in lost.items()})
             return
         for tp, start in lost.items():

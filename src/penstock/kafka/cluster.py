@@ -42,6 +42,7 @@ _PEEK_SECONDS = 0.05
 _MOST_REPORTS = 50
 _ATTEMPTS = 5
 _COORDINATOR_MS = 6_000
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Cluster:
         }
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The id of each topic, which changes when it is deleted and made again.
+        """The id of each topic, which changes when it is deleted and made again; brokers before 2.8 have none.
 
         Raises:
             DataLossError: a topic does not exist.
@@ -114,7 +115,8 @@ class Cluster:
         if not topics:
             return {}
         futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout_s)
-        return {topic: str(self._result(future, topic=topic).topic_id) for topic, future in self._done(futures)}
+        found = {topic: str(self._result(future, topic=topic).topic_id) for topic, future in self._done(futures)}
+        return {topic: topic_id for topic, topic_id in found.items() if topic_id != _NO_ID}
 
     def log_starts(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that is still there.

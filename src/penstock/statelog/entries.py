@@ -28,7 +28,10 @@ class Takeover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry, created once under its sequence number. `closes`: the seq of the intent that is done with it."""
+    """One entry, created once under its sequence number. `closes`: the seq of the intent that is done with it.
+
+    `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is made anew under its name.
+    """
 
     seq: int
     writer: str
@@ -41,6 +44,7 @@ class Entry:
     intent: Plan | None = None
     commits: tuple[Commit, ...] = ()
     closes: int | None = None
+    topics: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Head:
     """Everything up to entry `seq`, folded.
 
     `open_intent`: the newest plan with its seq, while no entry closed it. `config`: what shaped files when it was made.
-    `last_objects`: the newest object of each topic-partition.
+    `last_objects`: the newest object of each topic-partition. `topics`: the ids of the topics they were written from.
     """
 
     seq: int = 0
@@ -57,6 +61,7 @@ class Head:
     open_intent: tuple[int, Plan] | None = None
     config: Mapping[str, str] | None = None
     last_objects: Mapping[TopicPartition, str] = field(default_factory=lambda: _EMPTY)
+    topics: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 def apply(head: Head, entry: Entry) -> Head:
@@ -96,6 +101,7 @@ def apply(head: Head, entry: Entry) -> Head:
         open_intent=intent,
         config=config,
         last_objects=objects,
+        topics={**head.topics, **entry.topics} if entry.topics else head.topics,
     )
 
 
@@ -146,6 +152,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
     intent_seq: int | None
     intent: Plan | None
     config: dict[str, str] | None
+    topics: dict[str, str] = {}
 
     @classmethod
     def of(cls, head: Head) -> Checkpoint:
@@ -156,7 +163,15 @@ class Checkpoint(msgspec.Struct, kw_only=True):
         ]
         seq, intent = head.open_intent or (None, None)
         config = None if head.config is None else dict(head.config)
-        return cls(seq=head.seq, writer=head.writer, positions=positions, intent_seq=seq, intent=intent, config=config)
+        return cls(
+            seq=head.seq,
+            writer=head.writer,
+            positions=positions,
+            intent_seq=seq,
+            intent=intent,
+            config=config,
+            topics=dict(head.topics),
+        )
 
     def head(self) -> Head:
         """The head that was stored."""
@@ -168,6 +183,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
             intent,
             self.config,
             {each.value(): each.last_object for each in self.positions if each.last_object is not None},
+            self.topics,
         )
 
 

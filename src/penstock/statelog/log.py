@@ -90,6 +90,7 @@ class StateLog:
         commits: Sequence[Commit] = (),
         config: Mapping[str, str] | None = None,
         closes: int | None = None,
+        topics: Mapping[str, str] | None = None,
     ) -> Head:
         """Append one entry; it is there when this returns.
 
@@ -101,7 +102,8 @@ class StateLog:
         """
         self._settle()
         shaping = None if config is None else dict(config)
-        entry = self._entry(intent=intent, commits=tuple(commits), config=shaping, closes=closes)
+        ids = dict(topics) if topics else None
+        entry = self._entry(intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
         expected = apply(self.head, entry)
         standing = self._create(entry)
         if standing is not entry:
@@ -143,6 +145,7 @@ class StateLog:
         intent: Plan | None = None,
         commits: tuple[Commit, ...] = (),
         closes: int | None = None,
+        topics: dict[str, str] | None = None,
     ) -> Entry:
         now = self.writer.clock_ms()
         time = dt.datetime.fromtimestamp(now / 1000, dt.timezone.utc).isoformat(timespec="milliseconds")
@@ -157,6 +160,7 @@ class StateLog:
             intent=intent,
             commits=commits,
             closes=closes,
+            topics=topics,
         )
 
     def _create(self, entry: Entry) -> Entry:
