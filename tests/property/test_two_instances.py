@@ -15,18 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_store import MemoryStore
 
-from laid_out import TP, pair, records
-from penstock import cutter
+from laid_out import TP, records
+from penstock import parts
 from penstock.engine import Engine
 from penstock.errors import StoreUnavailable, TakenOverError
-from penstock.keys import Layout
 from penstock.loading import load
 from penstock.model import Commit, Plan, PlannedRange
-from penstock.partitioners import PartitionerOptions
-from penstock.partitioners import build as partitioner
-from penstock.pipeline import planner_rules
 from penstock.rangewriter import Pipeline, RangeWriter
-from penstock.sifting import Sieve
 from penstock.statelog.entries import decode
 from penstock.statelog.log import StateLog, Writer
 from penstock.statelog.names import Names
@@ -132,7 +127,7 @@ class Instance:
         log = StateLog("x", self.store, NAMES, Writer(self.id, f"host-{self.id}", lambda: next(ticks)), 2)
         log.take_over()
         kafka = SimpleNamespace(mirror=lambda *_: None)
-        engine = Engine(config, planner_rules(config), "connect-x", log, kafka, self._job, lambda: next(ticks))
+        engine = Engine(config, parts.planner_rules(config), "connect-x", log, kafka, self._job, lambda: next(ticks))
         while True:
             try:
                 if TP not in log.head.positions:
@@ -144,10 +139,9 @@ class Instance:
 
     def _job(self, plan, config, seq):
         uploads = Uploads(self.store, Owner("x", seq), 5 << 20, pool=AtOnce())
-        converter, made = pair("bytes", "bytes")
-        sieve = Sieve(converter, partitioner("default", PartitionerOptions()), None, (), "write")
-        rules = cutter.Rules(flush_size=config.flush_size)
-        pipeline = Pipeline(sieve, made, Layout(extension=made.extension), rules, uploads.open)
+        pipeline = Pipeline(
+            parts.sieve(config), parts.file_format(config), parts.layout(config), parts.cut_rules(config), uploads.open
+        )
         return [self._range(each, pipeline, plan) for each in plan.ranges]
 
     def _range(self, planned: PlannedRange, pipeline: Pipeline, plan: Plan):
