@@ -61,7 +61,7 @@ class Member:
                 [*command, str(worker), str(connector)],
                 stderr=log,
                 stdout=log,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_python_path()])},
                 start_new_session=True,
             )
         self.starts += 1
@@ -122,6 +122,10 @@ class Member:
     def _last_words(self) -> str:
         lines = self._log(self.starts - 1).read_text(errors="replace").splitlines()
         return lines[-1] if lines else "it said nothing"
+
+
+def _python_path() -> list[str]:
+    return [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
 
 
 def _kill_all(process: subprocess.Popen[bytes]) -> None:
