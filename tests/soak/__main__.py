@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 
 from penstock.dev import stack as dev_stack
-from soak.course import RULES, Course, Trouble, last_line
+from soak.course import RULES, Course, Trouble, bounce_embedded, last_line
 
 
 @click.command()
@@ -33,7 +34,17 @@ def main(seconds: float, seed: int, names: tuple[str, ...], spark: bool) -> None
             info = dev_stack.start(home, echo=lambda _: None)
             trouble = Trouble(kill_s=8, stop_s=25, broker_s=45, s3_rate=0.08, latency_s=(0.0, 0.02))
             with_spark = frozenset(chosen[:1]) if spark else frozenset()
-            course = Course(info, Path(temporary), seconds, trouble, chosen, home, with_spark, seed=seed, say=say)
+            course = Course(
+                info,
+                Path(temporary),
+                seconds,
+                trouble,
+                chosen,
+                partial(bounce_embedded, home),
+                with_spark=with_spark,
+                seed=seed,
+                say=say,
+            )
             result = course.run()
         finally:
             dev_stack.destroy(home, lambda _: None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -89,24 +88,29 @@ class Result:
 
 @dataclass
 class Course:
-    """`home`: the embedded stack's folder, whose broker may be killed; None where it is somebody else's."""
+    """`bounce`: lets a broker end and come back; None where it is somebody else's. `choose`: the S3 faults, where they
+    are not those of `trouble.s3_rate`.
+    """
 
     info: StackInfo
     folder: Path
     seconds: float
     trouble: Trouble
     rules: Sequence[str]
-    home: Path | None = None
+    bounce: Callable[[random.Random], None] | None = None
+    replication: int = 1
     with_spark: frozenset[str] = frozenset()
     per_second: int = 2000
+    padding: int = 0
     seed: int = 0
     extra: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _: None
     choose: Callable[[object], str | None] | None = None
     brokers: int = 0
+    topic: str = field(default_factory=lambda: f"soak-{os.getpid()}-{time.time_ns() // 1_000_000}")
 
     def run(self) -> Result:
-        topic = f"soak-{self.seed}-{os.getpid()}-{time.time_ns() // 1_000_000}"
+        topic = self.topic
         self._make(topic)
         with faulty_s3(self.info.store_url) as proxy:
             proxy.latency_s, proxy.hold_s = self.trouble.latency_s, 15.0
@@ -129,13 +133,13 @@ class Course:
 
     def _make(self, topic: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.info.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+        admin.create_topics([NewTopic(topic, PARTITIONS, self.replication)])[topic].result(30)
 
     def _go_through(self, members: Sequence[Member], topic: str, proxy: FaultyS3) -> None:
         dice = random.Random(self.seed)
         for member in members:
             member.start()
-        with Producing(self.info.bootstrap_servers, topic, self.per_second):
+        with Producing(self.info.bootstrap_servers, topic, self.per_second, self.padding):
             if self.choose is not None:
                 proxy.choose = self.choose
             elif self.trouble.s3_rate:
@@ -161,23 +165,15 @@ class Course:
     def _happens(self, kind: str, member: Member, dice: random.Random) -> None:
         if kind == "broker":
             self.say("the broker")
-            self._restart_broker(signal.SIGKILL if dice.random() < 0.5 else signal.SIGTERM)
+            assert self.bounce is not None
+            self.bounce(dice)
+            self.brokers += 1
         elif kind == "kill":
             self.say(f"SIGKILL of {member.name}")
             member.kill()
         else:
             self.say(f"a second {member.name}")
             member.stop_and_replace(dice.uniform(*self.trouble.stopped_s))
-
-    def _restart_broker(self, number: signal.Signals) -> None:
-        assert self.home is not None
-        (pid,) = [each.pid for each in dev_stack.status(self.home) if each.name == "kafka"]
-        assert pid is not None
-        os.kill(pid, number)
-        while os.path.exists(f"/proc/{pid}"):  # noqa: PTH110 - not a file
-            time.sleep(0.05)
-        dev_stack.start(self.home, echo=lambda _: None)
-        self.brokers += 1
 
     def _member(self, name: str, topic: str, proxy: FaultyS3) -> Member:
         bucket = f"{topic}-{name}"
@@ -234,6 +230,16 @@ class Course:
             member.failed += [fault.message for fault in running.engine.faults.values()]
 
 
+def bounce_embedded(home: Path, dice: random.Random) -> None:
+    """End the broker of an embedded stack, by SIGKILL or in order, and start it again."""
+    (pid,) = [each.pid for each in dev_stack.status(home) if each.name == "kafka"]
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL if dice.random() < 0.5 else signal.SIGTERM)
+    while os.path.exists(f"/proc/{pid}"):  # noqa: PTH110 - not a file
+        time.sleep(0.05)
+    dev_stack.start(home, echo=lambda _: None)
+
+
 def _gap(dice: random.Random, mean: float) -> float:
     return dice.uniform(0.5, 1.5) * mean
 
@@ -242,7 +248,3 @@ def last_line(result: Result) -> str:
     return (
         f"soak: {result.records} records, {result.faults} faults survived, {result.lost} lost, {result.doubled} doubled"
     )
-
-
-def warn(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

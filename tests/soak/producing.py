@@ -15,8 +15,8 @@ _VALUE = re.compile(rb'"p":(\d+),"n":(\d+)')
 _SPAN = 10**12
 
 
-def value(partition: int, number: int) -> bytes:
-    return b'{"p":%d,"n":%d}' % (partition, number)
+def value(partition: int, number: int, padding: int = 0) -> bytes:
+    return b'{"p":%d,"n":%d,"x":"%s"}' % (partition, number, b"x" * padding)
 
 
 def ids(body: bytes) -> np.ndarray:
@@ -31,6 +31,7 @@ class Producing:
     servers: str
     topic: str
     per_second: int
+    padding: int = 0
     acknowledged: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -61,7 +62,9 @@ class Producing:
             due = int((time.monotonic() - began) * self.per_second)
             for number in range(made, due):
                 partition = number % PARTITIONS
-                producer.produce(self.topic, value(partition, number), partition=partition, on_delivery=self._heard)
+                producer.produce(
+                    self.topic, value(partition, number, self.padding), partition=partition, on_delivery=self._heard
+                )
                 producer.poll(0)
             made = due
         while producer.flush(10):
