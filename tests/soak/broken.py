@@ -66,17 +66,21 @@ BREAKS = {
         (
             "src/penstock/store/upload.py",
             "        return self.uploads.submit(lambda: self._put(body, content), len(body))",
-            "        done: Future[StoredObject] = Future()\n"
-            "        done.set_result(StoredObject(len(body), 'e', content.crc32c))\n"
-            "        self.uploads.submit(lambda: self._put(body, content), len(body))\n        return done",
+            (
+                "        done: Future[StoredObject] = Future()\n"
+                "        done.set_result(StoredObject(len(body), 'e', content.crc32c))\n"
+                "        self.uploads.submit(lambda: self._put(body, content), len(body))\n        return done"
+            ),
         ),
     ),
     "an answer that was never heard is taken for done": (
         (
             "src/penstock/statelog/log.py",
             "            else:\n                self._in_doubt = False\n                return entry",
-            "                if isinstance(error, OutcomeUnknownError):\n                    return entry\n"
-            "            else:\n                self._in_doubt = False\n                return entry",
+            (
+                "                if isinstance(error, OutcomeUnknownError):\n                    return entry\n"
+                "            else:\n                self._in_doubt = False\n                return entry"
+            ),
         ),
     ),
     "a commit goes on behind a failed upload": (
