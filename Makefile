@@ -1,10 +1,11 @@
 # `make` or `make help` lists what there is.
 PYTHON ?= python3
+SECONDS ?= 600
 BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint bench lock clean
+.PHONY: help setup quickstart test test-full soak lint bench lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -17,6 +18,12 @@ quickstart: setup  ## play the README's quickstart on real servers, check it, le
 
 test: setup  ## run all tests
 	@$(BIN)/python -m pytest
+
+test-full: setup  ## run all tests, with the whole matrices instead of samples
+	@PENSTOCK_FULL=1 $(BIN)/python -m pytest
+
+soak: setup  ## SECONDS of kills, S3 faults and broker restarts; then every record is counted
+	@PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SECONDS)
 
 lint: setup  ## check style, types and the direction of imports
 	$(BIN)/ruff check

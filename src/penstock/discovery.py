@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.errors import ConfigError, DataLossError
-from penstock.model import Commit, Fault, TopicPartition
+from penstock.model import Commit, Fault, Receipt, TopicPartition
 from penstock.positions import GroupPosition, Policy, first_positions
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from penstock.config import SinkConfig
+    from penstock.model import Plan
+    from penstock.statelog import Head
 
 
 class GroupOffset(Protocol):
@@ -106,6 +110,47 @@ def made_anew(tp: TopicPartition, position: int, end: int) -> Fault:
         "and made anew; write it under a connector name and topics.dir of its own"
     )
     return Fault(message, passing=False, offset=position)
+
+
+def another(tp: TopicPartition, position: int, known: str, found: str) -> Fault:
+    """The topic of this name is not the one that objects were written from."""
+    message = (
+        f"{tp}: the topic was deleted and made anew: its id is `{found}`, but objects are committed up to offset "
+        f"{position} of `{known}`; write it under a connector name and topics.dir of its own"
+    )
+    return Fault(message, passing=False, offset=position)
+
+
+@dataclass(frozen=True, slots=True)
+class SameTopics:
+    """A job whose receipts count only while each topic is the one that the state log knows.
+
+    Asked behind the job: an id never comes back, so everything that the job read was of that topic.
+    """
+
+    job: Callable[[Plan, SinkConfig, int], list[Receipt]]
+    ids: Callable[[Collection[str]], Mapping[str, str]]
+    head: Callable[[], Head]
+
+    def __call__(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        """The job's receipts; those of another topic commit nothing and say so.
+
+        Raises:
+            DataLossError: a topic does not exist any more.
+        """
+        receipts = self.job(plan, config, seq)
+        known = self.head().topics
+        found = self.ids(sorted({each.commit.tp.topic for each in receipts} & known.keys()))
+        positions = self.head().positions
+
+        def judged(receipt: Receipt) -> Receipt:
+            tp = receipt.commit.tp
+            if found.get(tp.topic) in (None, known.get(tp.topic)):
+                return receipt
+            at = positions.get(tp, 0)
+            return Receipt(Commit(tp, at), at, fault=another(tp, at, known[tp.topic], found[tp.topic]))
+
+        return [judged(each) for each in receipts]
 
 
 def beginnings(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from penstock import planner
@@ -42,6 +43,7 @@ class Log(Protocol):
         commits: Sequence[Commit] = (),
         config: Mapping[str, str] | None = None,
         closes: int | None = None,
+        topics: Mapping[str, str] | None = None,
     ) -> Head:
         """Append one entry. Raises `TakenOverError` when another instance holds the log now."""
         ...
@@ -138,9 +140,11 @@ class Engine:
         self.cycle_ms = max(self.clock_ms() - began, self.cycle_ms // 2)
         return cycle
 
-    def begin(self, positions: Mapping[TopicPartition, Commit]) -> None:
-        """Record the first positions of topic-partitions that the log does not know yet."""
-        self.log.append(commits=tuple(positions.values()))
+    def begin(
+        self, positions: Mapping[TopicPartition, Commit], topics: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Record the first positions of topic-partitions that the log does not know yet, and the ids of topics."""
+        self.log.append(commits=tuple(positions.values()), topics=topics)
 
     def stop(self, tp: TopicPartition, fault: Fault) -> None:
         """Leave a topic-partition where it stands, told once."""

@@ -95,6 +95,24 @@ class _Loop:
         request.done.set()
 
 
+def open_patiently(opening: Callable[[], Running], stop: threading.Event) -> Running:
+    """What `opening` gives, tried again while something is away, so that a restart amid an outage needs nobody.
+
+    Raises:
+        PenstockError: what waiting cannot mend, or what was away when `stop` was set.
+    """
+    waiting = _Waiting(stop)
+    while True:
+        try:
+            return opening()
+        except UnavailableError as error:
+            if not error.transient or stop.is_set():
+                raise
+            waiting.pause(error)
+            if stop.is_set():
+                raise
+
+
 def keep_running(
     running: Running,
     stop: threading.Event,

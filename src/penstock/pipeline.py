@@ -117,6 +117,7 @@ def sweep(config: SinkConfig, opened: S3Store, topics: list[str]) -> int:
     Prefixes that do not name the topic (`path.template`) are not swept: other connectors may write there.
     """
     prefixes = {prefix for topic in topics if topic in (prefix := parts.layout(config).prefix(topic))}
+    prefixes.add(stores.state_names(config).probe(""))
     return sum(abort_leftovers(opened, prefix) for prefix in sorted(prefixes))
 
 

@@ -17,9 +17,18 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from penstock.arrivals import observe
 from penstock.completing import Completing, all_of
-from penstock.discovery import Subscription, beginnings, check_deleted, check_topics, deleted, made_anew
+from penstock.discovery import (
+    SameTopics,
+    Subscription,
+    another,
+    beginnings,
+    check_deleted,
+    check_topics,
+    deleted,
+    made_anew,
+)
 from penstock.engine import Engine
-from penstock.errors import UnavailableError
+from penstock.errors import StoreUnavailable, UnavailableError
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
@@ -28,7 +37,7 @@ from penstock.pipeline import check_registry, newest_indexes, open_log, open_sto
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
 
     from penstock.config import SinkConfig
@@ -36,10 +45,12 @@ if TYPE_CHECKING:
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
     from penstock.newestindex import NewestIndexes
+    from penstock.store.s3 import S3Store
     from penstock.summary import FlushRequest
 
 _log = logging.getLogger("penstock.sink")
 _DISCOVERY_SECONDS = 5.0
+_SWEEP_SECONDS = 3600.0
 # A broker that has just started is still loading its groups.
 _PATIENT = Retrying(
     retry=retry_if_exception(lambda error: isinstance(error, UnavailableError) and error.transient),
@@ -76,6 +87,8 @@ class Running:
     completing: Completing | None = None
     _resources: ExitStack = field(default_factory=ExitStack)
     _discovered: float | None = None
+    _store: S3Store | None = None
+    _swept: float = 0.0
 
     @classmethod
     def open(cls, config: SinkConfig, settings: KafkaSettings, job: Job) -> Running:
@@ -95,8 +108,9 @@ class Running:
             log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
+            same = SameTopics(job, kafka.topic_ids, lambda: log.head)
             engine = Engine(
-                config, planner_rules(config), group, log, kafka, job, _clock_ms, scheduled=scheduled(config)
+                config, planner_rules(config), group, log, kafka, same, _clock_ms, scheduled=scheduled(config)
             )
             indexes = newest_indexes(config, store, log.head)
             running = cls(config, engine, kafka, subscription, policy, indexes)
@@ -104,7 +118,8 @@ class Running:
             running.date_arrivals()
             if config.completeness.markers:
                 running.completing = Completing.open(config, log, resources.enter_context(all_of(settings)), _clock_ms)
-            sweep(config, store, sorted({tp.topic for tp in log.head.positions}))
+            running._store = store
+            running.sweep()
             running._resources = resources.pop_all()
             return running
 
@@ -119,13 +134,27 @@ class Running:
         running = self._discovered is not None
         selected = self.subscription.select(existing)
         new = _PATIENT(beginnings, selected, positions, self.kafka, self.policy, MARK, running=running)
-        if new:
-            self.engine.begin(new)
+        topics = self._topics(selected, everything=not running)
+        if new or topics:
+            self.engine.begin(new, topics)
             for tp, commit in new.items():
                 _log.info("partition.found topic=%s partition=%d start=%d", tp.topic, tp.partition, commit.position)
         if self.engine.log.head.open_intent is None:
             self.check_starts()
         self._discovered = now
+
+    def _topics(self, selected: Collection[TopicPartition], *, everything: bool) -> dict[str, str]:
+        """The ids of topics that the log does not know yet. A topic that is another one now is stopped.
+
+        `everything`: look at those that the log knows too; while it runs, the job does (`SameTopics`).
+        """
+        head = self.engine.log.head
+        known = head.topics
+        found = self.kafka.topic_ids(sorted({tp.topic for tp in selected if everything or tp.topic not in known}))
+        for tp, position in head.positions.items():
+            if tp.topic in known and found.get(tp.topic, known[tp.topic]) != known[tp.topic]:
+                self.engine.stop(tp, another(tp, position, known[tp.topic], found[tp.topic]))
+        return {topic: topic_id for topic, topic_id in found.items() if topic not in known}
 
     def date_arrivals(self) -> None:
         """With a latency target, what lies in Kafka already did not arrive only now: go by its timestamps."""
@@ -179,6 +208,7 @@ class Running:
                 _log.warning(
                     "records.lost topic=%s partition=%d start=%d end=%d", tp.topic, tp.partition, positions[tp], start
                 )
+                self.engine.faults.pop(tp, None)  # a job may have met the loss first
             self.engine.begin({tp: Commit(tp, start) for tp, start in lost.items()})
             return
         for tp, start in lost.items():
@@ -213,6 +243,8 @@ class Running:
         except UnavailableError as error:
             _log.warning("mirror.failed group=%s reason=%s", self.policy.group, error)
         self._complete(cycle.commits)
+        if cycle.commits and time.monotonic() - self._swept >= _SWEEP_SECONDS:
+            self.sweep()
         return cycle
 
     def _complete(self, commits: Sequence[Commit] = ()) -> None:
@@ -225,6 +257,19 @@ class Running:
             self.completing.advance()
         except UnavailableError as error:
             _log.warning("complete.failed reason=%s", error)
+
+    def sweep(self) -> None:
+        """Abort multipart uploads that nobody will complete: between two cycles, and while we hold the log, all are."""
+        if self._store is None:
+            return
+        try:
+            left = sweep(self.config, self._store, sorted({tp.topic for tp in self.engine.log.head.positions}))
+        except StoreUnavailable as error:
+            _log.warning("uploads.unswept reason=%s", error)
+            return
+        self._swept = time.monotonic()
+        if left:
+            _log.info("uploads.aborted count=%d", left)
 
     def __enter__(self) -> Running:  # noqa: PYI034 - Self needs Python 3.11
         return self

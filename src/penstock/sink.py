@@ -16,7 +16,7 @@ from penstock.completing import time_path
 from penstock.errors import PenstockError
 from penstock.job import SparkJob
 from penstock.loading import load
-from penstock.loop import keep_running, silent
+from penstock.loop import keep_running, open_patiently, silent
 from penstock.pipeline import check
 from penstock.report import RunSummary, SinkStatus, run_summary, running_status, stored_status
 from penstock.running import Running
@@ -100,7 +100,8 @@ class Sink:
             PenstockError: something is wrong from the start, or stays so.
         """
         stop = stop or threading.Event()
-        with self._open(spark) as running, self._shown(running):
+        opening = functools.partial(self._open, spark)
+        with opening() if until_done else open_patiently(opening, stop) as running, self._shown(running):
             return run_summary(running, keep_running(running, stop, until_done=until_done, tell=tell))
 
     def run_once(self, spark: SparkSession | None = None) -> CycleSummary:

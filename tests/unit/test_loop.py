@@ -4,7 +4,7 @@ import pytest
 
 from penstock.engine import Cycle
 from penstock.errors import JobFailed, KafkaUnavailable, StoreUnavailable, TakenOverError
-from penstock.loop import keep_running
+from penstock.loop import keep_running, open_patiently
 from penstock.model import Commit, CommittedObject, Fault, Plan, TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -109,3 +109,29 @@ def test_it_tells_what_it_is_doing_what_it_committed_and_what_is_to_go():
         ("looking for new records", 3),
     ]
     assert {each.lag for each in told} == {0}
+
+
+def test_a_start_amid_an_outage_waits_for_its_end():
+    stop, outcomes = Stop(), [KafkaUnavailable("away"), StoreUnavailable("away"), "open"]
+
+    def opening():
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    assert open_patiently(opening, stop) == "open"
+    assert stop.waited == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("error", "waits"), [(StoreUnavailable("no such bucket", transient=False), 0), (KafkaUnavailable("away"), 2)]
+)
+def test_a_start_ends_at_what_waiting_cannot_mend_and_when_it_is_stopped(error, waits):
+    def opening():
+        raise error
+
+    stop = Stop(waits=2)
+    with pytest.raises(type(error)):
+        open_patiently(opening, stop)
+    assert len(stop.waited) == waits

@@ -72,6 +72,11 @@ class Brokers:
         self._open: dict[Address, AIOKafkaConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
 
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The ids of the brokers, once one was asked."""
+        return tuple(self._nodes)
+
     async def topology(self, topics: Iterable[str]) -> Topology:
         """Ask any broker where the partitions of `topics` are; creates no topic.
 

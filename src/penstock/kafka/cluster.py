@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -20,13 +19,14 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from penstock.errors import KafkaUnavailable
+from penstock.kafka import coordinator
 from penstock.kafka.answers import NO_ANSWER, NO_LEADER, NoCoordinatorYet, Subject, gone, meaning
 from penstock.kafka.failures import Report, away, refusal
 from penstock.kafka.oauth import OAuth, token_source
 from penstock.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from concurrent.futures import Future
     from types import TracebackType
 
@@ -41,6 +41,8 @@ _INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_gro
 _PEEK_SECONDS = 0.05
 _MOST_REPORTS = 50
 _ATTEMPTS = 5
+_COORDINATOR_MS = 6_000
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Cluster:
         self._timeout_s = settings.default_api_timeout_ms / 1000 if timeout_s is None else timeout_s
         self._reports: list[Report] = []
         self._open: AdminClient | None = None
+        self._mirroring: tuple[str, Consumer] | None = None
 
     def __enter__(self) -> Cluster:  # noqa: PYI034 - Python 3.10 has no Self
         if isinstance(self.settings.sasl, OAuth):
@@ -87,6 +90,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end_mirroring()
         self._open = None
 
     def topics(self) -> dict[str, tuple[int, ...]]:
@@ -103,7 +107,7 @@ class Cluster:
         }
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The id of each topic, which changes when it is deleted and made again.
+        """The id of each topic, which changes when it is deleted and made again; brokers before 2.8 have none.
 
         Raises:
             DataLossError: a topic does not exist.
@@ -111,7 +115,8 @@ class Cluster:
         if not topics:
             return {}
         futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout_s)
-        return {topic: str(self._result(future, topic=topic).topic_id) for topic, future in self._done(futures)}
+        found = {topic: str(self._result(future, topic=topic).topic_id) for topic, future in self._done(futures)}
+        return {topic: topic_id for topic, topic_id in found.items() if topic_id != _NO_ID}
 
     def log_starts(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that is still there.
@@ -174,11 +179,14 @@ class Cluster:
         if not offsets:
             return
         marked = [KafkaTopicPartition(tp.topic, tp.partition, offset, MARK) for tp, offset in offsets.items()]
-        # The admin client is safe here, other than in `committed`: its OffsetCommit leaves librdkafka's group alone.
-        asked = ConsumerGroupTopicPartitions(group, marked)
-        self._of_group(
-            group, lambda: self._admin.alter_consumer_group_offsets([asked], request_timeout=self._timeout_s)
+        settings = self.settings
+        patiently = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS + 3),
+            wait=wait_exponential(settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000),
+            retry=retry_if_exception_type(NoCoordinatorYet),
+            reraise=True,
         )
+        patiently(self._commit, group, marked)
 
     @property
     def _admin(self) -> AdminClient:
@@ -198,28 +206,32 @@ class Cluster:
 
     def _may_see(self, group: str) -> None:
         """Find out whether the group may be asked about; a consumer would wait for that right until its time is up."""
-        for _, future in self._done(self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)):
-            self._result(future, group=group)
+        code = coordinator.error_code(self.settings.aiokafka_kwargs(), group)
+        if code:
+            self._fail(KafkaError(code), group=group)
 
-    def _of_group(self, group: str, ask: Callable[[], Mapping[str, Future[Any]]]) -> list[KafkaTopicPartition]:
-        """What the group's coordinator answers; asked again for a while where it is just being appointed."""
+    def _commit(self, group: str, offsets: list[KafkaTopicPartition]) -> None:
+        """Commit as a consumer that never joins; not by the admin client (`penstock.kafka.coordinator`)."""
+        if self._mirroring is None or self._mirroring[0] != group:
+            self._end_mirroring()
+            config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
+            # The session's time is how long a commit waits for a coordinator.
+            waiting = {"session.timeout.ms": _COORDINATOR_MS, "heartbeat.interval.ms": _COORDINATOR_MS // 3}
+            self._mirroring = group, Consumer({**config, **waiting, "group.id": group, "enable.auto.commit": False})
+        try:
+            answered = self._mirroring[1].commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].name() == "_WAIT_COORD":
+                self._may_see(group)
+            self._fail(error.args[0], topic=", ".join(sorted({each.topic for each in offsets})), group=group)
+        for each in answered or ():
+            if each.error is not None:
+                self._fail(each.error, topic=each.topic, group=group)
 
-        def attempt() -> list[KafkaTopicPartition]:
-            ((_, future),) = self._done(ask())
-            found: list[KafkaTopicPartition] = self._result(future, group=group).topic_partitions
-            for each in found:
-                if each.error is not None:
-                    self._fail(each.error, topic=each.topic, group=group)
-            return found
-
-        settings = self.settings
-        patiently = Retrying(
-            stop=stop_after_attempt(_ATTEMPTS + 3),
-            wait=wait_exponential(settings.retry_backoff_ms / 1000, settings.retry_backoff_max_ms / 1000),
-            retry=retry_if_exception_type(NoCoordinatorYet),
-            reraise=True,
-        )
-        return patiently(attempt)
+    def _end_mirroring(self) -> None:
+        if self._mirroring is not None:
+            self._mirroring[1].close()
+            self._mirroring = None
 
     def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
         """One offset per topic-partition; asked again a few times where a leader is just changing."""

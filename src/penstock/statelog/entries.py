@@ -49,6 +49,7 @@ class Entry:
 
     `previous`: the digest of the entry before it, so that one that is changed later is noticed. `digest`: its own; not
     part of what is stored.
+    `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is made anew under its name.
     """
 
     seq: int
@@ -66,6 +67,7 @@ class Entry:
     complete: tuple[Complete, ...] = ()
     previous: str = ""
     digest: str = field(default="", compare=False)
+    topics: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Head:
     `open_intent`: the newest plan with its seq, while no entry closed it. `config`: what shaped files when it was made.
     `last_objects`: the newest object of each topic-partition. `complete`: up to which time each topic's time partitions
     are. `resets`: the entry of each topic-partition's last reset. `digest`: of entry `seq`, or "" where it is unknown.
+    `last_objects`: the newest object of each topic-partition. `topics`: the ids of the topics they were written from.
     """
 
     seq: int = 0
@@ -86,6 +89,7 @@ class Head:
     complete: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     resets: Mapping[TopicPartition, int] = field(default_factory=lambda: _EMPTY)
     digest: str = ""
+    topics: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 def apply(head: Head, entry: Entry) -> Head:
@@ -135,6 +139,7 @@ def apply(head: Head, entry: Entry) -> Head:
         complete=_complete(head, entry),
         resets={**head.resets, **{each.tp: entry.seq for each in entry.resets}},
         digest=entry.digest,
+        topics={**head.topics, **entry.topics} if entry.topics else head.topics,
     )
 
 
@@ -195,6 +200,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
     config: dict[str, str] | None
     complete: dict[str, int] = {}
     digest: str = ""
+    topics: dict[str, str] = {}
 
     @classmethod
     def of(cls, head: Head) -> Checkpoint:
@@ -219,6 +225,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
             config=None if head.config is None else dict(head.config),
             complete=dict(head.complete),
             digest=head.digest,
+            topics=dict(head.topics),
         )
 
     def head(self) -> Head:
@@ -234,6 +241,7 @@ class Checkpoint(msgspec.Struct, kw_only=True):
             self.complete,
             {each.value(): each.reset for each in self.positions if each.reset is not None},
             self.digest,
+            self.topics,
         )
 
 

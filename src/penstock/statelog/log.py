@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("penstock.statelog")
 _UNCLEAR_TRIES = 10
+_UNHEARD = 2  # each comes after all retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,12 @@ class StateLog:
         commits: Sequence[Commit] = (),
         config: Mapping[str, str] | None = None,
         closes: int | None = None,
+        topics: Mapping[str, str] | None = None,
     ) -> Head:
         """Append one entry of the engine; it is there when this returns. Raises as `add`."""
-        shaping = None if config is None else dict(config)
-        return self.add(replace(self._entry(), intent=intent, commits=tuple(commits), config=shaping, closes=closes))
+        shaping, ids = None if config is None else dict(config), dict(topics) if topics else None
+        made = replace(self._entry(), intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
+        return self.add(made)
 
     def reset(self, resets: Sequence[Reset]) -> Head:
         """Set positions; a plan that is still open is given up. Raises as `add`."""
@@ -169,6 +172,7 @@ class StateLog:
         """
         key, body = self.names.entry(entry.seq), encode(entry)
         self._in_doubt = True
+        unheard = 0
         for _ in range(_UNCLEAR_TRIES):
             try:
                 self.store.put(key, body, Create())
@@ -180,6 +184,9 @@ class StateLog:
             try:
                 found = self.store.get(key)
             except NotFoundError:
+                unheard += isinstance(unclear, OutcomeUnknownError)
+                if unheard >= _UNHEARD:
+                    break
                 continue
             self._in_doubt = False
             return entry if found == body else decode(found, key)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.store.ownership import Owner
 
 _LOOKS = 10
+_UNHEARD = 2  # each comes after all retries
 _BLOCK = 8 * 1024 * 1024
 _HEX = re.compile(r"(?:[0-9a-f]{2})+")
 
@@ -66,6 +67,7 @@ def create(
         ForeignObjectError: as `judge`.
         StoreUnavailable: it could not be written now.
     """
+    unheard = 0
     for _ in range(_LOOKS):
         try:
             return StoredObject(content.size, write(condition), content.crc32c)
@@ -74,8 +76,9 @@ def create(
         looked = _look(store, content, owner)
         if isinstance(looked, StoredObject):
             return looked
-        if content.parts and isinstance(problem, ConflictError):
-            break  # S3 wants such an upload to start anew, which the next execution of the plan does
+        unheard += isinstance(problem, OutcomeUnknownError)
+        if unheard >= _UNHEARD or (content.parts and isinstance(problem, ConflictError)):
+            break  # an outage, or S3 wants the upload to start anew: the next execution of the plan comes later
         condition = looked
     msg = f"the object `{content.key}` could not be written: {problem}"
     raise StoreUnavailable(msg)

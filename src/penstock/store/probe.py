@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.errors import StoreUnavailable
-from penstock.store.base import Anything, ConflictError, Create, RefusedError, Replace
+from penstock.store.base import Anything, ConflictError, Create, NotFoundError, RefusedError, Replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def refuses_overwrites(store: Store, key: str) -> bool:
 def _is_refused(write: Callable[[], object]) -> bool:
     try:
         write()
-    except (RefusedError, ConflictError):
+    except (RefusedError, ConflictError, NotFoundError):  # not found: an upload that another start swept
         return True
     except StoreUnavailable as error:
         if error.transient:

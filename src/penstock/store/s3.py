@@ -43,6 +43,7 @@ __all__ = ["S3Store", "StoreOptions", "connect", "store"]
 T = TypeVar("T")
 _LARGE = 1024 * 1024
 _MISSING, _CONFLICT, _REFUSED, _BEYOND_ITS_END = 404, 409, 412, 416
+_WORDLESS = (400, 403)
 _SILENT = (BotoConnectionError, HTTPClientError, OSError)
 
 
@@ -135,11 +136,22 @@ class S3Store:
 
     def head(self, key: str) -> Head | None:
         """What is under the key."""
+        ask = functools.partial(
+            self.client.head_object, Bucket=self.options.bucket, Key=key, **self._sending.touching()
+        )
+
+        def request() -> Any:  # noqa: ANN401 - boto3's own dictionary
+            try:
+                return ask()
+            except ClientError as error:
+                if status_of(error) not in _WORDLESS:
+                    raise
+            # A HEAD's refusal has no body: a GET says whether it is for good or an expired token.
+            self.client.get_object(**ask.keywords, Range="bytes=0-0")["Body"].close()
+            return ask()
+
         try:
-            answer = self._read(
-                key,
-                lambda: self.client.head_object(Bucket=self.options.bucket, Key=key, **self._sending.touching()),
-            )
+            answer = self._read(key, request)
         except NotFoundError:
             return None
         return Head(answer["ContentLength"], answer["ETag"], answer.get("Metadata", {}))
