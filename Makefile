@@ -4,7 +4,7 @@ BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint bench lock clean
+.PHONY: help setup quickstart test lint bench fuzz lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -26,6 +26,11 @@ lint: setup  ## check style, types and the direction of imports
 
 bench: setup  ## measure (not part of the tests)
 	@$(BIN)/python -m benchmarks
+
+COUNT ?= 1000000
+fuzz: setup  ## read COUNT mutated record batches, compiled as shipped and with bounds checks
+	@$(BIN)/python tests/fuzzing.py $(COUNT)
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds-checked $(BIN)/python tests/fuzzing.py $(COUNT)
 
 lock: setup  ## resolve requirements/*.in anew for every supported Python
 	$(COMPILE) --upgrade requirements/runtime.in -o requirements/runtime.txt
