@@ -64,6 +64,10 @@ class Processes:
                 with contextlib.suppress(OSError):  # it has ended meanwhile, or is none
                     self.seen.add((process / file).read_bytes())
 
+    def of_penstock(self) -> list[bytes]:
+        """All but what gives a test's broker its users, which another run on this machine may do meanwhile."""
+        return [shown for shown in self.seen if b"kafka.tools.StorageTool" not in shown]
+
     @contextmanager
     def watched(self) -> Iterator[None]:
         thread = threading.Thread(target=self.watch)
@@ -248,7 +252,7 @@ def test_the_command_shows_no_secret_whether_it_succeeds_or_fails(scene, s3, tmp
     secrets = scene.secrets
     secrets.check("stdout or stderr", done.stdout, done.stderr)
     secrets.check("the bucket", *stored)
-    secrets.check("ps", *processes.seen)
+    secrets.check("ps", *processes.of_penstock())
     secrets.check("temporary files", *(path.read_bytes() for path in temporary.rglob("*") if path.is_file()))
 
 
@@ -306,7 +310,7 @@ def test_the_worker_shows_no_secret_whether_it_succeeds_or_fails(scene, s3, dire
             ask("DELETE", f"/connectors/{name}")
     secrets = scene.secrets
     secrets.check("the worker or a command", *shown)
-    secrets.check("ps", *processes.seen)
+    secrets.check("ps", *processes.of_penstock())
     secrets.check("the bucket", *everything_stored(s3, scene.bucket))
     secrets.check("a log", *(path.read_bytes() for path in (directory / "logs").iterdir()))
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 HIDDEN = "****"
-_LOGIN = re.compile(r"((?<=://)[^\s,]*|(?<![^\s,])[^\s,/]*:[^\s,]*)@")
+_LOGIN = re.compile(r"((?<=://)[^\s,]*|(?<![^\s,])[^\s,/:]*:(?!//)[^\s,]*)@")
 
 
 def without_logins(text: str) -> str:
