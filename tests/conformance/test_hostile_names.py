@@ -30,7 +30,7 @@ def test_every_record_is_under_its_topic_whatever_its_field_says(connect, s3, bu
     assert outcome.faults == []
     keys = [each["Key"] for each in s3.list_objects_v2(Bucket=bucket)["Contents"]]
     data = [key for key in keys if not key.startswith(f"_penstock/{bucket}/")]
-    assert len(data) == len(HOSTILE)
+    assert len(data) == len(HOSTILE) - 1  # `..` and `%2E%2E` share an object
     assert all(key.startswith("deep/down/topic-") and "/f=" in key for key in data)
     assert not any({".", ".."} & set(key.split("/")) for key in data)
     found = {row["n"]: row["f"] for rows in outcome.objects.values() for row in rows}

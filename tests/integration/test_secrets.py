@@ -25,6 +25,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from certificates import issue
+from penstock.config.properties import read
 from penstock.dev import stack as dev_stack
 from registry_front import Front, basic, front
 
@@ -55,7 +56,7 @@ class Processes:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def watch(self) -> None:
-        while not self._stop.wait(0.02):
+        while not self._stop.wait(0.1):
             self.look()
 
     def look(self) -> None:
@@ -277,8 +278,8 @@ def test_the_worker_shows_no_secret_whether_it_succeeds_or_fails(scene, s3, dire
     shown: list[str | bytes] = []
     processes = Processes()
 
-    def ask(verb: str, path: str) -> str:
-        answer = requests.request(verb, f"{url}{path}", timeout=120)
+    def ask(verb: str, path: str, body: object = None) -> str:
+        answer = requests.request(verb, f"{url}{path}", json=body, timeout=120)
         shown.append(f"{answer.headers}{answer.text}")
         return answer.text
 
@@ -291,17 +292,17 @@ def test_the_worker_shows_no_secret_whether_it_succeeds_or_fails(scene, s3, dire
     names = {file: f"{file.stem}-{scene.bucket}" for file in (scram, *failing)}
     try:
         with processes.watched():
-            for file, name in names.items():
-                command("load", name, "-d", file)
+            command("load", names[scram], "-d", scram)
+            for file in failing:
+                ask("POST", "/connectors", {"name": names[file], "config": texts(file)})
             for file, name in names.items():
                 path, wanted = ("positions", '"last_object":"scram/') if file is scram else ("status", '"FAILED"')
                 assert wanted in eventually(functools.partial(ask, "GET", f"/connectors/{name}/{path}"), wanted)
                 for each in ("", "/status", "/positions"):
                     ask("GET", f"/connectors/{name}{each}")
-                command("status", name, "--output", "json")
-                command("log", name)
             assert refused["password"][1] in ask("GET", f"/connectors/password-{scene.bucket}/status")
             command("status")
+            command("log", f"store-{scene.bucket}")
         holding = {path for path in (directory / "worker").rglob("*.json") if "sesame" in path.read_text()}
         assert len(holding) == len(names)
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in holding)
@@ -313,6 +314,10 @@ def test_the_worker_shows_no_secret_whether_it_succeeds_or_fails(scene, s3, dire
     secrets.check("ps", *processes.of_penstock())
     secrets.check("the bucket", *everything_stored(s3, scene.bucket))
     secrets.check("a log", *(path.read_bytes() for path in (directory / "logs").iterdir()))
+
+
+def texts(file: Path) -> dict[str, str]:
+    return {name: value.text for name, value in read(file).items()}
 
 
 def eventually(ask, wanted: str) -> str:
