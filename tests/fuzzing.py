@@ -331,7 +331,7 @@ def _bent(body: bytes, pick: random.Random) -> bytes:
         at = pick.randrange(len(data) + 1)
         match pick.randrange(6):
             case 0 | 1 if data:
-                data[at % len(data)] = pick.randrange(256)
+                data[at % len(data)] = pick.randrange(pick.choice((24, 256)))
             case 2:
                 del data[at : at + pick.randrange(1, 9)]
             case 3:
