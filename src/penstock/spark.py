@@ -57,8 +57,9 @@ def _session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
     if active is not None:
         return active
     master = settings.get("spark.master", f"local[{tasks}]")
-    _environment()
-    local = _LOOPBACK if master.startswith("local") else {}
+    within = master.startswith("local")
+    _environment(settings.get("spark.pyspark.python", sys.executable), within=within)
+    local = _LOOPBACK if within else {}
     chosen = {**_SETTINGS, **local, "spark.master": master, **settings}
     _start_java(chosen)
     builder = SparkSession.builder
@@ -88,8 +89,9 @@ def _start_java(settings: Mapping[str, str]) -> None:
                 os.environ[_ARGUMENTS] = given
 
 
-def _environment() -> None:
-    """What the JVM launcher and the Python workers read from the environment."""
+def _environment(python: str, *, within: bool) -> None:
+    """What the JVM launcher and the Python workers read from the environment. `within`: Spark is in this process."""
     os.environ["JAVA_HOME"] = str(find_java())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    if within:  # executors elsewhere must find the driver by its real name
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")

@@ -11,6 +11,7 @@ from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
+from penstock.cli.package import package
 from penstock.cli.produce import produce
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
@@ -28,7 +29,7 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat):
+for each in (start, stop, destroy, status, run, validate, package, load, unload, flush, log, produce, consume, ls, cat):
     cli.add_command(each)
 
 
