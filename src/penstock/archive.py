@@ -34,7 +34,7 @@ def name() -> str:
 
 
 def build(target: Path) -> int:
-    """Write the archive; how many files it holds. The same environment gives the same bytes.
+    """Write the archive; how many files it holds.
 
     Raises:
         PenstockError: it cannot be written, or a package that is needed is not installed here.
