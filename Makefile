@@ -5,7 +5,7 @@ BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test test-full soak lint bench lock clean
+.PHONY: help setup quickstart test test-full soak fuzz lint bench lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -34,6 +34,11 @@ lint: setup  ## check style, types and the direction of imports
 bench: setup  ## measure (not part of the tests); QUICK=1 to try it out, STAGES="..." and CASES="..." to choose
 	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python -r benchmarks/requirements.txt
 	@$(BIN)/python -m benchmarks $(STAGES) $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES))
+
+COUNT ?= 1000000
+fuzz: setup  ## read COUNT mutated record batches, compiled as shipped and with bounds checks
+	@$(BIN)/python tests/fuzzing.py $(COUNT)
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds-checked $(BIN)/python tests/fuzzing.py $(COUNT)
 
 lock: setup  ## resolve requirements/*.in anew for every supported Python
 	$(COMPILE) --upgrade requirements/runtime.in -o requirements/runtime.txt

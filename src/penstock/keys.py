@@ -15,6 +15,23 @@ VARIABLE = re.compile(r"\{\{\s*([^{}:]*?)\s*(?::\s*([^{}]*?)\s*)?\}\}")
 """A variable of `path.template`: its name, and what stands behind its colon."""
 PADDING = re.compile(r"padding=(true|false|[0-9]|1[0-9])")
 """What may stand behind the colon of `partition` and `start_offset`."""
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def escaped(text: str) -> str:
+    """A text from records as it may stand in a key: it neither leaves its place nor breaks a listing.
+
+    Segments `.` and `..`, control characters, and what XML or UTF-8 cannot hold are percent-encoded; all else stays.
+    """
+    if "." in text:
+        text = "/".join("%2E" * len(part) if part in (".", "..") else part for part in text.split("/"))
+    return _UNUSABLE.sub(_percent, text)
+
+
+def _percent(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    raw = bytes([code]) if code < 0x80 else match[0].encode("utf-8", "surrogatepass")  # noqa: PLR2004 - ASCII
+    return "".join(f"%{byte:02X}" for byte in raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +63,9 @@ class Layout:
     def key(self, tp: TopicPartition, encoded_partition: str, start: int) -> str:
         """The key of the object of `encoded_partition` whose first record is at `start`."""
         if self.template:
-            return filled(encoded_partition, tp, self.pad_width, start) + self.extension
+            return filled(escaped(encoded_partition), tp, self.pad_width, start) + self.extension
         name = self.file_delim.join((tp.topic, str(tp.partition), f"{start:0{self.pad_width}d}"))
-        return f"{self.prefix(tp.topic)}{encoded_partition}{self.directory_delim}{name}{self.extension}"
+        return f"{self.prefix(tp.topic)}{escaped(encoded_partition)}{self.directory_delim}{name}{self.extension}"
 
     def parse(self, key: str) -> ParsedKey | None:
         """The parts of a key that `key` rendered, or None when it is none of this layout's.

@@ -41,7 +41,9 @@ def load(
     try:
         given = kafka_properties(sink, workers, embedded)
         settings = KafkaSettings.parse(
-            {name: value.text for name, value in given.items()}, lambda name: given[name].where if name in given else ""
+            {name: value.text for name, value in given.items()},
+            lambda name: given[name].where if name in given else "",
+            {name: value.written for name, value in given.items() if value.written is not None},
         )
     except ConfigError as error:
         problems += error.problems

@@ -7,10 +7,15 @@ touches a record: a small heap, no UI, one slot per task.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import tempfile
+import threading
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import javaproperties
 
 from penstock.java import find_java
 
@@ -31,6 +36,8 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.python.worker.reuse": "true",
 }
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_BUILDING = threading.Lock()  # connectors of one process share a session
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -39,24 +46,52 @@ def session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
 
     `tasks`: how many Spark tasks are to run at once where `spark.master` does not say otherwise.
     """
+    with _BUILDING:
+        return _session(tasks, settings)
+
+
+def _session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that a bad configuration need not wait
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     master = settings.get("spark.master", f"local[{tasks}]")
-    _environment()
+    within = master.startswith("local")
+    _environment(settings.get("spark.pyspark.python", sys.executable), within=within)
+    local = _LOOPBACK if within else {}
+    chosen = {**_SETTINGS, **local, "spark.master": master, **settings}
+    _start_java(chosen)
     builder = SparkSession.builder
-    local = _LOOPBACK if master.startswith("local") else {}
-    for name, value in {**_SETTINGS, **local, "spark.master": master, **settings}.items():
+    for name, value in chosen.items():
         builder = builder.config(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyspark's own notes on optional packages
         return builder.getOrCreate()
 
 
-def _environment() -> None:
-    """What the JVM launcher and the Python workers read from the environment."""
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start the JVM with settings that `ps` does not show: pyspark alone would put all of them on its command line."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    given = os.environ.get(_ARGUMENTS)
+    # The file is made for its owner only, and gone as soon as the JVM has read it.
+    with tempfile.NamedTemporaryFile("w", prefix="penstock-", suffix=".conf", encoding="latin-1") as file:
+        file.write(javaproperties.dumps(dict(settings)))
+        file.flush()
+        own = f"--load-spark-defaults --properties-file {shlex.quote(file.name)}"
+        os.environ[_ARGUMENTS] = f"{own} {given or 'pyspark-shell'}"
+        try:
+            SparkContext._ensure_initialized()  # noqa: SLF001 - nothing public starts it without a context
+        finally:
+            del os.environ[_ARGUMENTS]
+            if given is not None:
+                os.environ[_ARGUMENTS] = given
+
+
+def _environment(python: str, *, within: bool) -> None:
+    """What the JVM launcher and the Python workers read from the environment. `within`: Spark is in this process."""
     os.environ["JAVA_HOME"] = str(find_java())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    if within:  # executors elsewhere must find the driver by its real name
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")

@@ -25,11 +25,12 @@ from penstock.errors import KafkaUnavailable
 from penstock.kafka.cluster import MARK, Cluster, GroupOffset
 from penstock.kafka.settings import KafkaSettings
 from penstock.model import TopicPartition
-from secured_broker import SecuredBroker, secured_broker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from secured_broker import SecuredBroker
 
 pytestmark = pytest.mark.stack
 
@@ -37,16 +38,13 @@ Login = "Callable[[SecuredBroker, Path], Mapping[str, str]]"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("secured")
+def folder(secured_folder: Path) -> Path:
+    return secured_folder
 
 
 @pytest.fixture(scope="module")
-def broker(folder: Path) -> Iterator[SecuredBroker]:
-    with secured_broker(folder) as running:
-        (folder / "root.pem").write_text(running.root.certificate_pem)
-        (folder / "other.pem").write_text(authority("Some Other Root").certificate_pem)
-        yield running
+def broker(secured: SecuredBroker) -> SecuredBroker:
+    return secured
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import struct
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fuzzing
 from penstock.errors import DataError
 from penstock.kafka.aborted import AbortedTransaction
 from penstock.kafka.batches import Fetched, decode, tabulate
@@ -130,37 +130,23 @@ def test_aborted_transactions_are_left_out_and_commits_end_them():
     assert records.next_offset == 4
 
 
-def mutated(pick):
-    """A valid batch with a few bytes changed, its CRC made right again so that the walk is reached."""
-    data = bytearray(GOOD)
-    for _ in range(pick.randrange(1, 4)):
-        data[pick.randrange(21, len(data))] = pick.randrange(256)
-    struct.pack_into(">I", data, 17, google_crc32c.value(bytes(data[21:])))
-    return bytes(data)
+def test_mutated_batches_are_errors_or_the_very_records_of_a_slow_reader():
+    tally = fuzzing.fuzz(6_000, seed=1)
+    assert tally.errors > 1000
+    assert tally.compared > 500
 
 
-def fuzz(count, seed):
-    pick = random.Random(seed)
-    for _ in range(count):
-        try:
-            records = read(mutated(pick))
-        except DataError:
-            continue
-        if records is None:
-            continue
-        assert (np.diff(records.offsets) > 0).all()
-        assert len(records.values) == len(records)
-
-
-def test_mutated_batches_are_errors_or_records():
-    fuzz(20_000, seed=1)
+def test_every_truncation_of_a_valid_batch_is_partial_or_an_error():
+    tally = fuzzing.truncated()
+    assert tally.errors > 10_000
+    assert tally.records == 0
 
 
 def test_the_same_with_numba_s_own_bounds_checks(tmp_path):
     """Compiled anew with NUMBA_BOUNDSCHECK, which raises IndexError wherever an index is outside of its array."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import test_malformed_batches as t; t.fuzz(5_000, seed=2)"
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    here = str(Path(__file__).parent)
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import fuzzing; fuzzing.fuzz(4_000, seed=2)"
+    here = str(Path(fuzzing.__file__).parent)
     done = subprocess.run(
         [sys.executable, "-c", code, here], env=environment, capture_output=True, text=True, check=False
     )

@@ -12,6 +12,7 @@ from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
+from penstock.cli.package import package
 from penstock.cli.produce import produce
 from penstock.cli.query import sql
 from penstock.cli.read import read
@@ -55,6 +56,7 @@ COMMANDS = (
     complete,
     restore,
     sql,
+    package,
 )
 for each in COMMANDS:
     cli.add_command(each)

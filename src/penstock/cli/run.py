@@ -160,7 +160,7 @@ def _run_all(
         try:
             summary = sink.run(until_done=until_done, stop=stop, tell=progress.teller(sink.name))
         except PenstockError as error:
-            outcomes.append((sink, error))
+            outcomes.append((sink, _told(error, sink, sinks)))
             return
         _show(sink, summary, began)
         stopped = summary.faults
@@ -171,7 +171,8 @@ def _run_all(
             go(sink)
         except Exception as error:
             logging.getLogger("penstock").debug("run.failed", exc_info=True)
-            outcomes.append((sink, PenstockError(f"an error inside Penstock: {error!r}")))
+            inside = PenstockError(f"an error inside Penstock: {type(error).__name__}: {error}")
+            outcomes.append((sink, _told(inside, sink, sinks)))
 
     threads = [threading.Thread(target=contextvars.copy_context().run, args=(guarded, sink)) for sink in sinks]
     for thread in threads:
@@ -180,6 +181,13 @@ def _run_all(
         while thread.is_alive():
             thread.join(0.2)
     return outcomes
+
+
+def _told(error: PenstockError, sink: Sink, sinks: Sequence[Sink]) -> PenstockError:
+    """The error, logged where others go on: only one error ends the command, when all have ended."""
+    if len(sinks) > 1:
+        logging.getLogger("penstock.sink").error("connector.failed name=%s reason=%s", sink.name, error)
+    return error
 
 
 def _show(sink: Sink, summary: RunSummary, began: float) -> None:

@@ -22,6 +22,7 @@ LONG_MAX = 2**63 - 1
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INTEGER_DIGITS = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _S3_URL = re.compile(r"s3://[A-Za-z0-9][A-Za-z0-9._-]*(/[^/\x00-\x1f\x7f]+)*/?")
@@ -88,12 +89,15 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A text that is never shown."""
+    """A text that is never shown. Libraries that cannot send one would quote it: so it must be one that can be sent."""
 
     label: str = "password"
     rule: str = ""
 
     def parse(self, text: str) -> Secret:
+        if _UNSENDABLE.search(text.strip()):
+            msg = "must not hold control characters or halves of surrogate pairs"
+            raise ValueError(msg)
         return Secret(text.strip())
 
 
@@ -248,6 +252,9 @@ class HttpUrl:
             valid = False
         if not valid or re.search(r"\s", url):
             msg = "must be a URL like https://s3.example.com:9000"
+            raise ValueError(msg)
+        if "@" in parts.netloc:
+            msg = "must hold no user and password"
             raise ValueError(msg)
         return url
 

@@ -52,7 +52,9 @@ def check_partitioner(parsed: Mapping[str, Any], given: Mapping[str, Value], fil
             try:
                 read(parsed[name])
             except ValueError as error:
-                findings.problem(name, f"{given[name].where}: {name} {error}, got `{given[name].shown}`")
+                # It may quote a part of the text, which is not to be shown where a variable gave it.
+                phrase = error if given[name].written is None else "cannot be read"
+                findings.problem(name, f"{given[name].where}: {name} {phrase}, got `{given[name].shown}`")
 
 
 def _template(text: str, *, one_topic: bool) -> None:

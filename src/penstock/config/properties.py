@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from javaproperties import InvalidUEscapeError, KeyValue
 from javaproperties import parse as parse_elements
 
+from penstock.config.secret import without_logins
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Value:
 
     @property
     def shown(self) -> str:
-        """What an error message may show: a variable by its name, long text cut."""
-        text = self.text if self.written is None else self.written
+        """What an error message may show: a variable by its name, no login in an address, long text cut."""
+        text = without_logins(self.text if self.written is None else self.written)
         return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 

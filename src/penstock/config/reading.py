@@ -51,7 +51,9 @@ def read_value(declared: Property, given: Mapping[str, Value], file: str, findin
     try:
         parsed = declared.kind.parse(value.text)
     except ValueError as error:
-        findings.problem(name, f"{value.where}: {name} {error}, got `{declared.shown(value)}`")
+        # A phrase may quote a part of the text, which is not to be shown where a variable gave it.
+        phrase = error if value.written is None else f"must be {declared.kind.rule or f'a {declared.kind.label}'}"
+        findings.problem(name, f"{value.where}: {name} {phrase}, got `{declared.shown(value)}`")
         return None
     if parsed in declared.refused:
         findings.problem(name, f"{value.where}: {name}=`{declared.shown(value)}` {declared.refused[parsed]}")

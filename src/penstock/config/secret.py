@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 HIDDEN = "****"
+_LOGIN = re.compile(r"((?<=://)[^\s,]*|(?<![^\s,])[^\s,/:]*:(?!//)[^\s,]*)@")
+
+
+def without_logins(text: str) -> str:
+    """A text in which no address shows who logs in, or with what."""
+    return _LOGIN.sub(f"{HIDDEN}@", text)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

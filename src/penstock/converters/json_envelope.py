@@ -147,6 +147,10 @@ class JsonEnvelopeConverter:
             except _RowMistake as mistake:
                 parts.append(b"")
                 faults.append(RowFault(place, str(mistake)))
+            except (RecursionError, UnicodeDecodeError) as error:
+                parts.append(b"")
+                why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+                faults.append(RowFault(place, f"it cannot be read ({why}); it is {excerpt(records.values[row])}"))
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         chunk = Chunk(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets, codes)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_GOT = re.compile(r"got `.*`", re.DOTALL)
 _SERVER = re.compile(r"(?:[A-Z_]+://)?(?P<server>(?:\[[0-9A-Fa-f:.%]+\]|[^\s\[\]:/,]+):(?P<port>[0-9]{1,5}))")
 _HIGHEST_PORT = 65_535
 _FETCH_WAIT_MS, _REQUEST_TIMEOUT_MS = 500, 30_000
@@ -65,15 +66,22 @@ class KafkaSettings:
     socket_connection_setup_timeout_ms: int = 10_000
 
     @classmethod
-    def parse(cls, properties: Mapping[str, str], where: Callable[[str], str] | None = None) -> KafkaSettings:
+    def parse(
+        cls,
+        properties: Mapping[str, str],
+        where: Callable[[str], str] | None = None,
+        written: Mapping[str, str] | None = None,
+    ) -> KafkaSettings:
         """Read Java consumer properties (without `consumer.` and the like).
 
         `where`: the place of a property in the user's files, put in front of its problems; may return "".
+        `written`: what stands in the files where a variable gave the text, which is then not shown.
 
         Raises:
             ConfigError: with every mistake there is. No text of a password is in it.
         """
-        parsing = _Parsing({name: value.strip() for name, value in properties.items()}, where or (lambda _: ""))
+        texts = {name: value.strip() for name, value in properties.items()}
+        parsing = _Parsing(texts, where or (lambda _: ""), written or {})
         fields = parsing.fields()
         if parsing.problems:
             raise ConfigError(parsing.problems)
@@ -91,13 +99,16 @@ class KafkaSettings:
 class _Parsing:
     """One pass over the properties that collects all problems."""
 
-    def __init__(self, values: Mapping[str, str], where: Callable[[str], str]) -> None:
+    def __init__(self, values: Mapping[str, str], where: Callable[[str], str], written: Mapping[str, str]) -> None:
         self.values = values
         self.problems: list[str] = []
         self._where = where
+        self._written = written
 
     def refuse(self, name: str, problem: str) -> None:
         place = self._where(name)
+        if name in self._written:
+            problem = _GOT.sub(lambda _: f"got `{self._written[name]}`", problem)
         self.problems.append(f"{place}: {name} {problem}" if place else f"{name} {problem}")
 
     def fields(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.partitioners.base import Labels
+from penstock.partitioners.field import safe
 
 if TYPE_CHECKING:
     from penstock.partitioners.base import Batch, Partitioner, Refusal
@@ -51,7 +52,7 @@ class SchemaNamePartitioner:
     def encode(self, batch: Batch) -> Labels:
         """One label for each schema name."""
         codes, names = batch.schema_names()
-        return Labels(tuple(f"schema_name={'null' if name is None else name}" for name in names), codes)
+        return Labels(tuple(f"schema_name={'null' if name is None else safe(str(name))}" for name in names), codes)
 
 
 def _first_of_each_row(every: list[Labels]) -> tuple[Refusal, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.keys import escaped
 from penstock.partitioners.base import Labels, Refusal
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _NAMED = ("string", "enum", "uuid")
 _NUMBERS = ("int", "long", "boolean")
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST, _KEPT_BYTES = 256, 220
 _CACHED = 65_536
 
@@ -107,13 +106,11 @@ class FieldPartitioner:
 def safe(value: str) -> str:
     """A value as it may stand in an object's name: as it is, but for what would make the name unusable.
 
-    Control characters and segments `.` and `..` are percent-encoded; what is longer than 256 bytes is cut and ends in a
-    hash of the whole, so that different values stay different.
+    What `escaped` encodes is encoded; what is longer than 256 bytes is cut and ends in a hash of the whole, so that
+    different values stay different.
     """
-    text = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", value)
-    if "." in text:
-        text = "/".join("%2E" * len(part) if part in (".", "..") else part for part in text.split("/"))
-    raw = text.encode("utf-8", "surrogatepass")
+    text = escaped(value)
+    raw = text.encode()
     if len(raw) <= _LONGEST:
         return text
     digest = hashlib.sha256(raw).hexdigest()[:16]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, jsonify, request
 
-from penstock.config.secret import HIDDEN
+from penstock.config.declare import declarations
+from penstock.config.secret import HIDDEN, without_logins
+from penstock.config.sink import SinkConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.worker.host import BusyError, UnknownConnectorError
 
@@ -17,13 +20,19 @@ if TYPE_CHECKING:
 
     from penstock.worker.host import Host, Hosted
 
-_SECRET_WORDS = ("password", "secret", "user.info", "jaas", "token", "ssl.keystore.key", "customer.key")
+_DECLARED = frozenset(each.name for each in declarations(SinkConfig).values() if each.secret)
+_SECRET = re.compile(
+    r"password|secret|user\.info|jaas|token|ssl\.keystore\.key|customer\.key|license|^spark\..*access\.?key",
+    re.IGNORECASE,
+)
+_VARIABLES = re.compile(r"(\$\{[^}]*\})+")
 _STATUS = ((UnknownConnectorError, 404), (ConfigError, 400), (BusyError, 409))
 
 
 def make_app(host: Host, version: str) -> Flask:
     """The application."""
     app = Flask("penstock.worker")
+    app.config["TRUSTED_HOSTS"] = ["127.0.0.1", "localhost"]  # no web page may reach it under a name of its own
     app.json.sort_keys = False  # type: ignore[attr-defined] # of Flask's own provider
 
     @app.errorhandler(PenstockError)
@@ -85,9 +94,13 @@ def _described(hosted: Hosted) -> dict[str, Any]:
 def masked(config: Mapping[str, str]) -> dict[str, str]:
     """A configuration that may be shown."""
     return {
-        name: HIDDEN if any(word in name for word in _SECRET_WORDS) and not text.startswith("${") else text
+        name: HIDDEN if _is_secret(name) and not _VARIABLES.fullmatch(text) else without_logins(text)
         for name, text in config.items()
     }
+
+
+def _is_secret(name: str) -> bool:
+    return name in _DECLARED or _SECRET.search(name) is not None
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, str]:

@@ -222,7 +222,7 @@ class Host:
             hosted.state, hosted.error = "FAILED", str(error)
             _log.error("connector.failed name=%s reason=%s", name, error)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: else the connector would end without a word
-            hosted.state, hosted.error = "FAILED", f"an error inside Penstock: {error!r}"
+            hosted.state, hosted.error = "FAILED", f"an error inside Penstock: {type(error).__name__}: {error}"
             _log.critical("connector.failed name=%s", name, exc_info=True)
         finally:
             close_file(log_file)
