@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock import cutter
 from penstock.columnar import arrays
-from penstock.converters import framed
+from penstock.converters import framed, protobuf_program
 from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import walk
@@ -12,7 +12,7 @@ from penstock.kafka import walk
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, cutter, rows, avro, keys, arrays, framed):
+    for module in (walk, cutter, rows, avro, keys, arrays, framed, protobuf_program):
         module.warm()
 
 
