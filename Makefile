@@ -31,12 +31,14 @@ lint: setup  ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup  ## measure (not part of the tests)
-	@$(BIN)/python -m benchmarks
+bench: setup  ## measure (not part of the tests); QUICK=1 to try it out, STAGES="..." and CASES="..." to choose
+	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python -r benchmarks/requirements.txt
+	@$(BIN)/python -m benchmarks $(STAGES) $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES))
 
 lock: setup  ## resolve requirements/*.in anew for every supported Python
 	$(COMPILE) --upgrade requirements/runtime.in -o requirements/runtime.txt
 	$(COMPILE) --upgrade -c requirements/runtime.txt requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --upgrade benchmarks/requirements.in -o benchmarks/requirements.txt
 
 clean:  ## remove .venv, caches and build products of this checkout (not PENSTOCK_CACHE)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info

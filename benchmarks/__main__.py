@@ -1,172 +1,141 @@
-"""Records per CPU-second on the embedded stack: the reader alone, a task's work by case, and the whole sink.
-
-CPU is user + system of all processes of ours, children included; broker, S3 server and registry are not counted. A
-task's work is what one Spark task does, in this process and warm: read, convert, label, cut, encode, upload. The whole
-sink is `penstock run --until-done`, cold start of Spark included.
-"""
+"""`make bench`: all stages, or some (`STAGES="compare startup"`, `CASES="avro-avro"`); `QUICK=1` to try them out."""
 
 from __future__ import annotations
 
-import io
-import json
+import argparse
 import os
-import resource
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import fastavro
-import requests
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from benchmarks import curves, micro, odd_loads, page, profiles
+from benchmarks.arena import Arena, contenders
+from benchmarks.cases import CASES
+from benchmarks.compare import QUICK, Effort, case_runs
+from benchmarks.results import Results, machine, requests_row, row
 
-from penstock.dev import stack
-from penstock.job import Spec, run_share
-from penstock.kafka.reader import ReaderOptions, read
-from penstock.kafka.settings import KafkaSettings
-from penstock.loading import load
-from penstock.model import Gather, PlannedRange, Records, TopicPartition
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-PARTITIONS, PER_PARTITION, RUNS = 4, 500_000, 3
-SCHEMA = {
-    "type": "record",
-    "name": "r",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "country", "type": "string"},
-        {"name": "note", "type": "string"},
-    ],
+
+def compare(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Ours beside the contenders, each case by itself so that one that fails costs no other."""
+    found, missing = contenders()
+    failed = []
+    for name in given.cases or CASES:
+        try:
+            runs = case_runs(arena, CASES[name], found, QUICK if given.quick else Effort())
+        except RuntimeError as error:
+            failed.append(f"{name}: {error}")
+            say(failed[-1])
+            arena.delete("")  # what it left
+            continue
+        rows = [row(name, contender, measured) for contender, measured in runs.items()]
+        results.save_row("latest", rows)
+        results.save_row("requests", [requests_row(name, who, measured) for who, measured in runs.items()])
+        for each in rows:
+            say(f"{name} {each['contender']}: {each['records_per_cpu_s']:,} records/CPU-s, {each['peak_rss_mb']} MB")
+    results.save("machine", {**machine(), "left_out": [text for text in (missing, *failed) if text]})
+
+
+def curve(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Scale curves."""
+    results.save("curves", curves.all_curves(arena, curves.QUICK if given.quick else curves.FULL, say))
+
+
+def odd(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Loads that could fall off a cliff."""
+    results.save("odd", odd_loads.odd_loads(arena, _sizes(given)))
+
+
+def distance(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """S3 30 ms away."""
+    results.save("distance", odd_loads.distance(arena, _sizes(given), contenders()[0]))
+
+
+def latency(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """From produce to commit; what idling costs."""
+    results.save(
+        "latency", {"waits": odd_loads.latency(arena, _sizes(given)), "idle": odd_loads.idle(arena, _sizes(given))}
+    )
+
+
+def startup(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """A cold start in its parts."""
+    results.save("startup", odd_loads.cold_start(arena, _sizes(given), say))
+
+
+def profiled(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """Where the time goes, case by case."""
+    rows = []
+    for name in given.cases or CASES:
+        records, flush = (400_000, 10_000) if given.quick else (40_000_000, 100_000)
+        if name not in _FAST and not given.quick:
+            records //= 4
+        try:
+            stacks = profiles.profile(arena, CASES[name], records=records, flush=flush)
+        except RuntimeError as error:
+            say(f"{name}: {error}")
+            continue
+        profiles.draw(stacks, name, _page(given).with_suffix("") / f"flame-{name}.svg")
+        rows.append({"case": name, "top": profiles.top(stacks)})
+    results.save("profiles", rows)
+
+
+def microscopic(_: Arena, results: Results, given: argparse.Namespace) -> None:
+    """What is done to every record, under pyperf."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "micro.json"
+        command = [sys.executable, "-m", "benchmarks.micro", "--quiet", "-o", str(output)]
+        command += ["--processes", "2", "--values", "2"] if given.quick else ["--processes", "6"]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(page.PAGE.parents[1])})
+        results.save("micro", micro.read(output))
+
+
+def say(text: str) -> None:
+    """To whoever watches."""
+    print(text, flush=True)
+
+
+def _page(given: argparse.Namespace) -> Path:
+    return page.QUICK_PAGE if given.quick else page.PAGE
+
+
+def _sizes(given: argparse.Namespace) -> odd_loads.Sizes:
+    return odd_loads.QUICK if given.quick else odd_loads.FULL
+
+
+_FAST = ("avro-avro", "avro-avro-snappy", "json-json", "bytes-bytes", "avro-avro-hourly")
+STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {
+    "compare": compare,
+    "distance": distance,
+    "curves": curve,
+    "odd": odd,
+    "latency": latency,
+    "startup": startup,
+    "profiles": profiled,
+    "micro": microscopic,
 }
-COUNTRIES = [f"{a}{b}" for a in "ABCDE" for b in "WXYZ"]
-FIRST_MS, PER_HOUR = 1_717_200_000_000, 50_000
-TIMED = {"partitioner.class": "hourly", "locale": "en-US", "timezone": "UTC", "timestamp.extractor": "Record"}
-CASES = {
-    "avro-avro": {},
-    "avro-avro-snappy": {"avro.codec": "snappy"},
-    "avro-avro-hourly": {**TIMED, "rotate.interval.ms": "3600000"},
-    "avro-avro-field": {"partitioner.class": "field", "partition.field.name": "country"},
-    "avro-json": {"format.class": "json"},
-}
-
-
-def fill(info: stack.StackInfo, topic: str) -> int:
-    """Four partitions of Avro records of about 100 bytes; how many in all."""
-    admin = AdminClient({"bootstrap.servers": info.bootstrap_servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
-    url = f"{info.schema_registry_url}/subjects/{topic}-value/versions"
-    schema_id = requests.post(url, json={"schema": json.dumps(SCHEMA)}, timeout=30).json()["id"]
-    parsed = fastavro.parse_schema(SCHEMA)
-    producer = Producer({"bootstrap.servers": info.bootstrap_servers, "linger.ms": 50, "compression.type": "lz4"})
-    for number in range(PER_PARTITION):
-        body = io.BytesIO()
-        body.write(b"\x00" + schema_id.to_bytes(4, "big"))
-        fastavro.schemaless_writer(
-            body, parsed, {"id": number, "country": COUNTRIES[number * 7 % 20], "note": f"{number:088d}"}
-        )
-        at = FIRST_MS + number * 3_600_000 // PER_HOUR
-        for partition in range(PARTITIONS):
-            while True:
-                try:
-                    producer.produce(topic, body.getvalue(), partition=partition, timestamp=at)
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-    producer.flush()
-    return PARTITIONS * PER_PARTITION
-
-
-def reader(info: stack.StackInfo, topic: str) -> float:
-    """Records per CPU-second of the reader in this process."""
-    settings = KafkaSettings.parse({"bootstrap.servers": info.bootstrap_servers})
-    ranges = [PlannedRange(TopicPartition(topic, p), 0, PER_PARTITION) for p in range(PARTITIONS)]
-    began, count = time.process_time(), 0
-    for item in read(ranges, ReaderOptions(settings.aiokafka_kwargs), Gather(strip=5)):
-        assert isinstance(item, Records)
-        count += len(item)
-    assert count == PARTITIONS * PER_PARTITION
-    return count / (time.process_time() - began)
-
-
-def properties(info: stack.StackInfo, topic: str, name: str, case: str) -> dict[str, str]:
-    """A connector's properties for a case; each run has names of its own."""
-    return {
-        "name": name,
-        "topics": topic,
-        "topics.dir": name,
-        "tasks.max": "2",
-        "flush.size": "100000",
-        "format.class": "avro",
-        "value.converter": "avro",
-        "value.converter.schema.registry.url": info.schema_registry_url,
-        **{n: v for n, v in info.as_json().items() if n not in ("bootstrap.servers", "schema.registry.url")},
-        **CASES[case],
-    }
-
-
-def task(info: stack.StackInfo, topic: str, case: str, run: int) -> float:
-    """Records per CPU-second of a task's work in this process; only whole files count."""
-    given = properties(info, topic, f"task-{case}-{run}", case)
-    config, kafka = load(given, {"bootstrap.servers": info.bootstrap_servers}, None)
-    share = tuple(PlannedRange(TopicPartition(topic, p), 0, PER_PARTITION) for p in range(PARTITIONS))
-    began = time.process_time()
-    receipts = run_share(Spec(config, kafka, 1, FIRST_MS), share)
-    cpu = time.process_time() - began
-    assert all(receipt.fault is None for receipt in receipts)
-    written = sum(o.records for receipt in receipts for o in receipt.commit.objects)
-    assert written >= 0.8 * PARTITIONS * PER_PARTITION
-    return PARTITIONS * PER_PARTITION / cpu
-
-
-def sink(info: stack.StackInfo, topic: str, run: int, folder: Path) -> tuple[float, float]:
-    """(records per CPU-second, wall seconds) of a whole run, cold start included."""
-    given = properties(info, topic, f"sink-{run}", "avro-avro")
-    connector, worker = folder / f"{run}.properties", folder / "worker.properties"
-    connector.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
-    worker.write_text(f"bootstrap.servers={info.bootstrap_servers}\n")
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    program = Path(sys.executable).with_name("penstock")
-    subprocess.run([program, "run", worker, connector, "--until-done"], check=True, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return PARTITIONS * PER_PARTITION / cpu, time.monotonic() - began
 
 
 def main() -> None:
-    """Print a row per measurement, with the spread over the runs."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        info = stack.start(folder / "stack", echo=print)
-        try:
-            topic = "bench"
-            count = fill(info, topic)
-            print(f"{count} Avro records of about 100 bytes, {PARTITIONS} partitions, lz4, {os.cpu_count()} cores")
-            reader(info, topic)
-            rates = [reader(info, topic) for _ in range(RUNS)]
-            print(
-                f"reader: {statistics.median(rates):,.0f} records/CPU-s (min {min(rates):,.0f}, max {max(rates):,.0f})"
-            )
-            base = 0.0
-            for case in CASES:
-                task(info, topic, case, 0)
-                rates = [task(info, topic, case, run) for run in range(1, RUNS + 1)]
-                base = base or statistics.median(rates)
-                print(
-                    f"task {case}: {statistics.median(rates):,.0f} records/CPU-s (min {min(rates):,.0f}, "
-                    f"max {max(rates):,.0f}), {base / statistics.median(rates):.2f}x the CPU of avro-avro",
-                    flush=True,
-                )
-            results = [sink(info, topic, run, folder) for run in range(RUNS)]
-            whole = [rate for rate, _ in results]
-            walls = [wall for _, wall in results]
-            print(
-                f"avro-avro, cold start included: {statistics.median(whole):,.0f} records/CPU-s "
-                f"(min {min(whole):,.0f}, max {max(whole):,.0f}), {statistics.median(walls):.1f} s"
-            )
-        finally:
-            stack.destroy(folder / "stack", print)
+    """Run stages one after another on servers of their own."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all")
+    parser.add_argument("--cases", nargs="*", choices=list(CASES), help="of the stage compare; default: all")
+    parser.add_argument("--quick", action="store_true", help="small sizes; results go to build/bench")
+    given = parser.parse_args()
+    if unknown := set(given.stages) - STAGES.keys():
+        parser.error(f"no such stage: {', '.join(sorted(unknown))}")
+    results = Results.of(quick=given.quick)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, Arena.open(Path(folder) / "stack") as arena:
+        for stage in given.stages or STAGES:
+            say(f"== {stage}")
+            STAGES[stage](arena, results, given)
+            page.write(results, _page(given))
+    say(f"written: {_page(given)} and {results.folder}")
 
 
 if __name__ == "__main__":

@@ -86,11 +86,12 @@ class Companion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Record keys through `key.converter`."""
+    """Record keys through `key.converter`. `wrap`: in a record of one field, as columns want it."""
 
     converter: Converter
     kind: Kind
     format: Format
+    wrap: bool = False
     view: Literal["keys"] = "keys"
 
     def prepare(self, records: Records) -> Prepared:
@@ -141,9 +142,12 @@ class Keys:
     def schema(self, code: int, *, nullable: bool) -> FileSchema:
         """The key's own, or a union of null and it."""
         own = self.converter.schema(code)
-        if not nullable or not own.text:
+        if not own.text:
             return own
-        return replace(own, text=json.dumps(["null", json.loads(own.text)], separators=(",", ":")))
+        found = json.loads(own.text)
+        found = ["null", found] if nullable else found
+        wrapped = _wrapped("RecordKey", "key", found) if self.wrap else found
+        return own if wrapped == json.loads(own.text) else replace(own, text=_compact(wrapped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class Headers:
 
     kind: Kind
     format: Format
+    wrap: bool = False
     view: Literal["headers"] = "headers"
 
     def prepare(self, records: Records) -> Prepared:
@@ -184,8 +189,17 @@ class Headers:
         schema = json.loads(json.dumps(_HEADER))
         if nullable:
             schema["items"]["fields"][1]["type"] = ["null", "string"]
-        text = json.dumps(schema, separators=(",", ":"))
+        text = _compact(_wrapped("RecordHeaders", "headers", schema) if self.wrap else schema)
         return FileSchema(text if self.kind == "avro" else "", "headers")
+
+
+def _wrapped(name: str, field: str, schema: Any) -> Any:  # noqa: ANN401 - a schema
+    """A record of one field, whose data are those of the field."""
+    return {"type": "record", "name": name, "fields": [{"name": field, "type": schema}]}
+
+
+def _compact(schema: Any) -> str:  # noqa: ANN401 - a schema
+    return json.dumps(schema, separators=(",", ":"))
 
 
 def _text(value: bytes | None) -> str | None:

@@ -31,11 +31,14 @@ Point = Literal[
     "checkpoint.written",
 ]
 
+RestorePoint = Literal["restore.sent", "restore.committed"]
+"""Of `penstock restore`: all records of a transaction are with the brokers; it is committed."""
+
 POINTS: tuple[Point, ...] = get_args(Point)
 _SPEC = "PENSTOCK_CRASH_AT"
 _VICTIM = "PENSTOCK_CRASH_PID"
 _seen: dict[str, int] = {}
-_watchers: list[Callable[[Point], None]] = []
+_watchers: list[Callable[[Point | RestorePoint], None]] = []
 
 
 def arm() -> None:
@@ -45,7 +48,7 @@ def arm() -> None:
 
 
 @contextmanager
-def watched(watcher: Callable[[Point], None]) -> Iterator[None]:
+def watched(watcher: Callable[[Point | RestorePoint], None]) -> Iterator[None]:
     """While entered, `watcher` hears of every point that this process reaches, and may raise."""
     _watchers.append(watcher)
     try:
@@ -54,7 +57,7 @@ def watched(watcher: Callable[[Point], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def reach(point: Point) -> None:
+def reach(point: Point | RestorePoint) -> None:
     """Die here if a test asked for it; otherwise nothing."""
     for watcher in _watchers:
         watcher(point)

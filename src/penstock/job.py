@@ -11,7 +11,7 @@ import re
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -25,7 +25,7 @@ from penstock.pipeline import build
 from penstock.rangewriter import RangeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import Plan, PlannedRange, Receipt
 
-
+T = TypeVar("T")
+U = TypeVar("U")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Killed)\b.*:")
 
 
@@ -64,13 +65,21 @@ class SparkJob:
         shares = split(plan.ranges, self.tasks)
         run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
-        context = self.session().sparkContext
-        try:
-            receipts: list[Receipt] = context.parallelize(shares, len(shares)).flatMap(run).collect()
-        except (Py4JError, PySparkException, OSError) as error:
-            msg = f"the Spark job failed: {_cause(error)}"
-            raise JobFailed(msg) from error
-        return receipts
+        return on_spark(self.session(), shares, run)
+
+
+def on_spark(session: SparkSession, shares: Sequence[T], run: Callable[[T], Iterable[U]]) -> list[U]:
+    """What `run` gives for each share, a Spark task each.
+
+    Raises:
+        JobFailed: Spark gave up on it, for a reason of its own.
+    """
+    try:
+        found: list[U] = session.sparkContext.parallelize(shares, len(shares)).flatMap(run).collect()
+    except (Py4JError, PySparkException, OSError) as error:
+        msg = f"the Spark job failed: {_cause(error)}"
+        raise JobFailed(msg) from error
+    return found
 
 
 def _cause(error: Exception) -> str:

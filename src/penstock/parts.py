@@ -13,6 +13,7 @@ from penstock.converters import ConverterOptions
 from penstock.converters import build as build_converter
 from penstock.converters.compatibility import Mode, joins, lacks_version, newer
 from penstock.converters.framed import FramedConverter, Frames
+from penstock.envelope import EnvelopeConverter
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 _WITH_SCHEMAS = ("avro", "json_envelope")
 
 
-def _partitioner(config: SinkConfig) -> Partitioner:
+def partitioner_of(config: SinkConfig) -> Partitioner:
+    """What gives records their encoded partitions."""
     chosen = config.partitioning
     options = PartitionerOptions(
         chosen.fields,
@@ -83,10 +85,12 @@ def looked_at(config: SinkConfig) -> dict[str, bool]:
         *config.partitioning.fields,
         *re.findall(r"\{\{\s*field\s*:\s*([^{}]*?)\s*\}\}", config.partitioning.path_template),
     )
-    kept, frames = bool(config.errors.topic or config.errors.directory), _frames(config)
+    records, framed = config.records, _frames(config)
+    kept = bool(config.errors.topic or config.errors.directory) or records.envelope
+    framed_keys = framed is not None and framed.keys
     return {
-        "keys": kept or config.records.store_keys or KEY in paths or (frames is not None and frames.keys),
-        "headers": kept or config.records.store_headers or any(path.startswith(HEADER) for path in paths),
+        "keys": kept or records.store_keys or KEY in paths or framed_keys,
+        "headers": kept or records.store_headers or any(path.startswith(HEADER) for path in paths),
     }
 
 
@@ -96,6 +100,9 @@ def file_format(config: SinkConfig, budget: Budget | None = None) -> Format:
 
 
 def _named_format(config: SinkConfig, name: str, budget: Budget | None) -> Format:
+    if ":" in name:
+        made: Format = custom(name)(config.given)  # type: ignore[assignment]
+        return made
     options = FormatOptions(
         config.avro_codec,
         config.bytearray_extension,
@@ -129,18 +136,34 @@ def _converter(name: str, kind: Kind, own: tuple[tuple[str, str], ...], options:
 
 def _converter_of(config: SinkConfig) -> Converter:
     own, options = tuple(sorted(config.converter_options.items())), _converter_options(config, file_format(config))
-    made, frames = _converter(_name(config), _kind(config), own, options), _frames(config)
-    return made if frames is None else FramedConverter(made, frames)
+    nulls_too = config.records.null_values == "write"
+    made, framed = _converter(_name(config), _kind(config), own, options), _frames(config)
+    if config.records.envelope:
+        return EnvelopeConverter(
+            _kind(config), made, _key_converter(config, _kind(config), file_format(config)), nulls_too
+        )
+    return made if framed is None else FramedConverter(made, framed)
+
+
+def _key_converter(config: SinkConfig, kind: Kind, chosen: Format) -> Converter:
+    records = config.records
+    name = converters.resolve(records.key_converter, config.key_converter_options)
+    own = tuple(sorted(config.key_converter_options.items()))
+    return _converter(name, kind, own, _converter_options(config, chosen, "key"))
+
+
+def frames(config: SinkConfig) -> Frames:
+    """What stands around block-GZIP's records."""
+    chosen = config.block_gzip
+    before, behind = chosen.key_delimiter.encode(), chosen.value_delimiter.encode()
+    return Frames(chosen.has_keys, chosen.records == "binary", before, behind, chosen.delimiter_once)
 
 
 def _frames(config: SinkConfig) -> Frames | None:
-    """What stands around block-GZIP's records, where it is more than a delimiter behind each."""
-    chosen = config.block_gzip
-    lengths = chosen.records == "binary"
-    if config.format_class != "block_gzip" or not (lengths or chosen.has_keys or chosen.delimiter_once):
-        return None
-    before, behind = chosen.key_delimiter.encode(), chosen.value_delimiter.encode()
-    return Frames(chosen.has_keys, lengths, before, behind, chosen.delimiter_once)
+    """The same where it is more than a delimiter behind each."""
+    made = frames(config)
+    is_more = config.format_class == "block_gzip" and (made.lengths or made.keys or made.once)
+    return made if is_more else None
 
 
 def _converter_options(config: SinkConfig, chosen: Format, part: Literal["value", "key"] = "value") -> ConverterOptions:
@@ -165,7 +188,7 @@ def sieve(config: SinkConfig, budget: Budget | None = None) -> Sieve:
     nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
     return Sieve(
         _converter_of(config),
-        _partitioner(config),
+        partitioner_of(config),
         _extractor(config),
         _companions(config, budget),
         nulls,
@@ -183,12 +206,11 @@ def _companions(config: SinkConfig, budget: Budget | None) -> tuple[Companion, .
         chosen = _named_format(config, records.keys_format, budget)
         name = converters.resolve(records.key_converter, config.key_converter_options)
         kind = converters.negotiate(name, records.keys_format, chosen.accepts, "key.converter")
-        own = tuple(sorted(config.key_converter_options.items()))
-        converter = _converter(name, kind, own, _converter_options(config, chosen, "key"))
-        found.append(Keys(converter, kind, chosen))
+        found.append(Keys(_key_converter(config, kind, chosen), kind, chosen, wrap=records.keys_format == "parquet"))
     if records.store_headers:
         chosen = _named_format(config, records.headers_format, budget)
-        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen))
+        wrap = records.headers_format == "parquet"
+        found.append(Headers("avro" if "avro" in chosen.accepts else "json", chosen, wrap=wrap))
     return tuple(found)
 
 

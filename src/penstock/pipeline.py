@@ -19,7 +19,6 @@ from penstock.rejects import ErrorPolicy
 from penstock.spool import Budget
 from penstock.statelog.history import entries
 from penstock.statelog.log import StateLog, Writer
-from penstock.statelog.names import Names
 from penstock.store.probe import refuses_overwrites
 from penstock.store.s3 import store
 from penstock.store.upload import Owner, Uploads, abort_leftovers
@@ -75,6 +74,12 @@ def check(config: SinkConfig) -> None:
         raise ConfigError([f"{config.name}: {error}"]) from error
 
 
+def error_key(config: SinkConfig, tp: TopicPartition, offset: int) -> str:
+    """The key of the error object whose first record is at `offset`."""
+    name = f"{tp.topic}+{tp.partition}+{offset:0{config.pad_width}d}.jsonl"
+    return f"{config.errors.directory}/{tp.topic}/{name}"
+
+
 def open_store(config: SinkConfig) -> S3Store:
     """The sink's bucket, checked, with the leavings of an earlier process swept.
 
@@ -83,7 +88,7 @@ def open_store(config: SinkConfig) -> S3Store:
     """
     opened = store(stores.of_sink(config))
     opened.check()
-    if config.fencing == "on" and not refuses_overwrites(opened, _names(config).probe(uuid.uuid4().hex)):
+    if config.fencing == "on" and not refuses_overwrites(opened, stores.state_names(config).probe(uuid.uuid4().hex)):
         msg = (
             f"{opened.options.place} overwrites objects although told not to (no conditional writes), so two instances "
             "could not be kept apart; use another store, or set fencing=off and never run two instances"
@@ -112,7 +117,7 @@ def sweep(config: SinkConfig, opened: S3Store, topics: list[str]) -> int:
     Prefixes that do not name the topic (`path.template`) are not swept: other connectors may write there.
     """
     prefixes = {prefix for topic in topics if topic in (prefix := parts.layout(config).prefix(topic))}
-    prefixes.add(_names(config).probe(""))
+    prefixes.add(stores.state_names(config).probe(""))
     return sum(abort_leftovers(opened, prefix) for prefix in sorted(prefixes))
 
 
@@ -121,33 +126,36 @@ def newest_indexes(config: SinkConfig, opened: S3Store, head: Head) -> NewestInd
     made = NewestIndexes(opened, config.block_gzip.last_index, config.pad_width)
     if config.block_gzip.last_index:
         last: tuple[Commit, ...] = ()
-        for entry in entries(store(stores.of_state(config)), _names(config), max(head.seq - _NEWEST_ENTRIES, 0)):
-            last = entry.commits or last
+        names, after = stores.state_names(config), max(head.seq - _NEWEST_ENTRIES, 0)
+        for entry in entries(store(stores.of_state(config)), names, after):
+            last = entry.commits if any(commit.objects for commit in entry.commits) else last
         made.write(last)
     return made
 
 
+def read_log(config: SinkConfig) -> StateLog:
+    """The connector's state log as it is now; takes nothing over, so nothing may be appended."""
+    log = _log(config)
+    log.read()
+    return log
+
+
 def read_head(config: SinkConfig) -> Head:
     """What the state log says now; takes nothing over."""
-    return _log(config).read()
+    return read_log(config).head
 
 
 def state_url(config: SinkConfig) -> str:
     """Where the state log is, for messages."""
     bucket = stores.of_state(config).bucket
-    return f"s3://{bucket}/{_names(config).prefix}"
+    return f"s3://{bucket}/{stores.state_names(config).prefix}"
 
 
 def _log(config: SinkConfig) -> StateLog:
     writer = Writer(uuid.uuid4().hex, socket.gethostname(), lambda: time.time_ns() // 1_000_000)
-    return StateLog(config.name, store(stores.of_state(config)), _names(config), writer, config.checkpoint_entries)
-
-
-def _names(config: SinkConfig) -> Names:
-    if config.state_url is None:
-        return Names(f"{config.state_dir}/{config.name}/")
-    prefix = config.state_url.removeprefix("s3://").partition("/")[2]
-    return Names(f"{prefix}/{config.name}/" if prefix else f"{config.name}/")
+    return StateLog(
+        config.name, store(stores.of_state(config)), stores.state_names(config), writer, config.checkpoint_entries
+    )
 
 
 def _error_policy(config: SinkConfig, kafka: KafkaSettings, uploads: Uploads) -> ErrorPolicy:
@@ -155,7 +163,7 @@ def _error_policy(config: SinkConfig, kafka: KafkaSettings, uploads: Uploads) ->
     letters = DeadLetterTopic(kafka, config.name, errors.topic, errors.context_headers) if errors.topic else None
 
     def open_object(tp: TopicPartition, offset: int) -> tuple[str, ObjectWriter]:
-        key = f"{errors.directory}/{tp.topic}/{tp.topic}+{tp.partition}+{offset:0{config.pad_width}d}.jsonl"
+        key = error_key(config, tp, offset)
         return key, uploads.open(key, offset)
 
     return ErrorPolicy(

@@ -88,9 +88,13 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A closed cut whose uploads may still be under way. `end`: the offset behind its last record."""
+    """A closed cut whose uploads may still be under way.
+
+    `end`: the offset behind its last record; `taken`: how many records of the range stand before it.
+    """
 
     end: int
+    taken: int
     reason: CutReason
     files: tuple[tuple[AnyFile, Future[StoredObject]], ...]
     rejects: ClosedRejects
@@ -112,6 +116,7 @@ class RangeWriter:
     _cuts: list[_Cut] = field(default_factory=list)
     _last_offset: int = -1
     _seen: int = 0
+    _taken: int = 0
     _ignored: int = 0
 
     def __post_init__(self) -> None:
@@ -147,7 +152,7 @@ class RangeWriter:
                 file.abandon()
         self._rejects.abandon()
         objects: list[CommittedObject] = []
-        position, skipped = self.planned.start, 0
+        position, taken, skipped = self.planned.start, 0, 0
         wait([upload for cut in self._cuts for _, upload in cut.files])
         for cut in self._cuts:
             try:
@@ -155,12 +160,12 @@ class RangeWriter:
                 self._rejects.send(cut.rejects)
             except PenstockError as error:
                 self.stop(error)
-                return self._receipt(position, objects, skipped)
+                return self._receipt(Commit(self.planned.tp, position, tuple(objects), skipped), taken)
             objects.extend(file.committed(result, cut.reason) for file, result in stored)
-            position, skipped = cut.end, skipped + cut.rejects.count
+            position, taken, skipped = cut.end, cut.taken, skipped + cut.rejects.count
         if self.fault is None and not self._open.records:
-            position, skipped = max(position, self._seen), skipped + self._ignored
-        return self._receipt(position, objects, skipped)
+            position, taken, skipped = max(position, self._seen), self._taken, skipped + self._ignored
+        return self._receipt(Commit(self.planned.tp, position, tuple(objects), skipped), taken)
 
     def _end(self) -> None:
         """Close what the plan closes, and what is left of rejects where no record is open."""
@@ -171,11 +176,11 @@ class RangeWriter:
         elif not self._open.records and self._rejects.count:
             self._close_all("flush")
 
-    def _receipt(self, position: int, objects: list[CommittedObject], skipped: int) -> Receipt:
+    def _receipt(self, commit: Commit, taken: int) -> Receipt:
         has_times = self.pipeline.sieve.extractor is not None and self._open.records > 0
         return Receipt(
-            Commit(self.planned.tp, position, tuple(objects), skipped),
-            max(self._seen, position),
+            replace(commit, hidden=commit.position - self.planned.start - taken),
+            max(self._seen, commit.position),
             self._open.records,
             self._open.base_ms if has_times else None,
             self.fault,
@@ -242,6 +247,7 @@ class RangeWriter:
         if sifted.ignored is not None:
             self._ignored += int(np.count_nonzero(sifted.ignored[segment.start : segment.end]))
         self._last_offset = int(sifted.records.offsets[segment.end - 1])
+        self._taken += segment.end - segment.start
 
     def _opened(self, sifted: Sifted, row: int) -> _Open:
         """The open files of a row's encoded partition; the row is their first where there are none yet."""
@@ -296,7 +302,7 @@ class RangeWriter:
         files += [each for opened in self._files.values() for each in self._index(opened.value)]
         rejects = self._rejects.close()
         rejects = replace(rejects, count=rejects.count + self._ignored)
-        self._cuts.append(_Cut(self._last_offset + 1, reason, (*files, *rejects.files), rejects))
+        self._cuts.append(_Cut(self._last_offset + 1, self._taken, reason, (*files, *rejects.files), rejects))
         self._files, self._ignored = {}, 0
         if reason == self.planned.closing:
             self._open = cutter.Open()

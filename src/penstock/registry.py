@@ -7,19 +7,21 @@ import json
 import re
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2 as httpx
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from penstock.errors import ConfigError, RegistryUnavailable
+from penstock.errors import ConfigError, PenstockError, RegistryUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+T = TypeVar("T")
 _NOT_FOUND = 404
 _REFUSED = (401, 403)
+_NOT_TAKEN = (409, 422)  # does not fit the subject's other versions; is no schema
 _SERVER_ERROR = 500
 _NO_REGISTRY = -1  # the client's word for an answer that is not the registry's
 _TIMEOUT_SECONDS = 10
@@ -88,9 +90,44 @@ class Registry:
         """
         self._fetch(_NO_SCHEMA, "")
 
+    def versions(self, subject: str) -> list[tuple[int, Registered]]:
+        """The versions of a subject with their ids, the newest first; none where there is no such subject.
+
+        Raises:
+            RegistryUnavailable: it does not answer, or refuses.
+        """
+        return self._asked(lambda: self._all(subject)) or []
+
+    def register(self, subject: str, text: str) -> int:
+        """Register an Avro schema, if it is not there yet; its id.
+
+        Raises:
+            PenstockError: the registry does not take it.
+            RegistryUnavailable: it does not answer, or refuses.
+        """
+
+        def ask() -> int:
+            try:
+                return self._connected().register_schema(subject, Schema(text, "AVRO"))
+            except SchemaRegistryError as error:
+                if error.http_status_code not in _NOT_TAKEN:
+                    raise
+                msg = f"the Schema Registry does not take a schema under `{subject}`: {error.error_message}"
+                raise PenstockError(msg) from None
+
+        made = self._asked(ask)
+        if made is None:
+            msg = f"the Schema Registry at {self._shown} cannot register anything under `{subject}`"
+            raise PenstockError(msg)
+        return made
+
     def _fetch(self, schema_id: int, subject: str) -> Registered | None:
+        return self._asked(lambda: self._ask(schema_id, subject))
+
+    def _asked(self, question: Callable[[], T]) -> T | None:
+        """The answer to a question; None where the registry knows nothing of what it is about."""
         try:
-            return self._ask(schema_id, subject)
+            return question()
         except SchemaRegistryError as error:
             if (error.error_code or 0) // 100 == _NOT_FOUND:
                 return None
@@ -100,6 +137,17 @@ class Registry:
         except ValueError:
             msg = f"what answers at {self._shown} is no Schema Registry; correct schema.registry.url"
             raise RegistryUnavailable(msg, transient=False) from None
+
+    def _all(self, subject: str) -> list[tuple[int, Registered]]:
+        client = self._connected()
+        found = []
+        for number in sorted(client.get_versions(subject), reverse=True):
+            held = client.get_version(subject, number)
+            named: dict[str, Any] = {}
+            self._collect(client, held.schema.references or [], named)
+            kind = held.schema.schema_type or "AVRO"
+            found.append((int(held.schema_id or 0), Registered(str(held.schema.schema_str), kind, number, named)))
+        return found
 
     def _ask(self, schema_id: int, subject: str) -> Registered:
         client = self._connected()

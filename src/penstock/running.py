@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from penstock.arrivals import observe
+from penstock.completing import Completing, all_of
 from penstock.discovery import (
     SameTopics,
     Subscription,
@@ -36,7 +37,7 @@ from penstock.pipeline import check_registry, newest_indexes, open_log, open_sto
 from penstock.positions import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
 
     from penstock.config import SinkConfig
@@ -83,6 +84,7 @@ class Running:
     last_objects: dict[TopicPartition, str] = field(default_factory=dict)
     seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     flushes: deque[FlushRequest] = field(default_factory=deque)
+    completing: Completing | None = None
     _resources: ExitStack = field(default_factory=ExitStack)
     _discovered: float | None = None
     _store: S3Store | None = None
@@ -114,6 +116,8 @@ class Running:
             running = cls(config, engine, kafka, subscription, policy, indexes)
             running.discover()
             running.date_arrivals()
+            if config.completeness.markers:
+                running.completing = Completing.open(config, log, resources.enter_context(all_of(settings)), _clock_ms)
             running._store = store
             running.sweep()
             running._resources = resources.pop_all()
@@ -225,6 +229,7 @@ class Running:
         self.seen_ends = ends
         cycle = self.engine.cycle(ends, thorough=thorough, forced=forced, say=say)
         if cycle is None:
+            self._complete()
             return None
         for commit in cycle.commits:
             if commit.objects:
@@ -237,6 +242,7 @@ class Running:
             self.engine.mirror(cycle)
         except UnavailableError as error:
             _log.warning("mirror.failed group=%s reason=%s", self.policy.group, error)
+        self._complete(cycle.commits)
         if cycle.commits and time.monotonic() - self._swept >= _SWEEP_SECONDS:
             self.sweep()
         return cycle
@@ -253,6 +259,17 @@ class Running:
         self._swept = time.monotonic()
         if left:
             _log.info("uploads.aborted count=%d", left)
+
+    def _complete(self, commits: Sequence[Commit] = ()) -> None:
+        """Record and mark what is complete by now, where that is wanted. An outage puts it off to the next cycle."""
+        if self.completing is None:
+            return
+        for commit in commits:
+            self.completing.see(commit)
+        try:
+            self.completing.advance()
+        except UnavailableError as error:
+            _log.warning("complete.failed reason=%s", error)
 
     def __enter__(self) -> Running:  # noqa: PYI034 - Self needs Python 3.11
         return self

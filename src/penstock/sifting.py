@@ -119,16 +119,14 @@ def _reasons(converted: Converted, prepared: Sequence[Prepared], labels: Labels,
 
 def _refused(converted: Converted, sieve: Sieve) -> list[tuple[int, str]]:
     """Rows whose schema the format cannot hold, and why."""
-    codes, nulls, bad = converted.chunk.schemas, converted.nulls, {fault.row for fault in converted.faults}
+    codes = converted.chunk.schemas
     if sieve.refuses is None or codes is None:
         return []
-    found = []
-    for code in np.unique(codes).tolist():
-        rows = [row for row in np.flatnonzero(codes == code).tolist() if row not in bad and not _at(nulls, row)]
-        why = sieve.refuses(sieve.converter.schema(code)) if rows else None
-        found += [(row, f"its schema {why}") for row in rows] if why is not None else []
+    asked = np.ones(len(codes), dtype=np.bool_) if converted.nulls is None else ~converted.nulls
+    asked[[fault.row for fault in converted.faults]] = False
+    found: list[tuple[int, str]] = []
+    for code in np.flatnonzero(np.bincount(codes[asked])).tolist():
+        why = sieve.refuses(sieve.converter.schema(code))
+        if why is not None:
+            found += [(row, f"its schema {why}") for row in np.flatnonzero(asked & (codes == code)).tolist()]
     return found
-
-
-def _at(nulls: NDArray[np.bool_] | None, row: int) -> bool:
-    return nulls is not None and bool(nulls[row])

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock import crashpoints
+from penstock.completing import time_path
 from penstock.errors import PenstockError
 from penstock.job import SparkJob
 from penstock.loading import load
@@ -43,6 +44,8 @@ class Sink:
 
     def __init__(self, config: SinkConfig, kafka: KafkaSettings) -> None:
         check(config)
+        if config.completeness.markers:
+            time_path(config)
         self.config = config
         self.kafka = kafka
         self._running: Running | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from penstock.statelog.names import Names
 from penstock.store.options import Role, Sending, StoreOptions, with_login
 from penstock.store.tags import Tagging
 
@@ -17,6 +18,14 @@ def of_state(config: SinkConfig) -> StoreOptions:
     """The store of the state log."""
     bucket = config.bucket if config.state_url is None else config.state_url.removeprefix("s3://").partition("/")[0]
     return of_sink(config, bucket).for_state()
+
+
+def state_names(config: SinkConfig) -> Names:
+    """The keys of the state log."""
+    if config.state_url is None:
+        return Names(f"{config.state_dir}/{config.name}/")
+    prefix = config.state_url.removeprefix("s3://").partition("/")[2]
+    return Names(f"{prefix}/{config.name}/" if prefix else f"{config.name}/")
 
 
 def of_sink(config: SinkConfig, bucket: str | None = None) -> StoreOptions:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from penstock import cutter
+from penstock import cutter, envelope
 from penstock.columnar import arrays
-from penstock.converters import framed
+from penstock.converters import avro_json_walk, framed
 from penstock.fields import avro, keys
 from penstock.formats import rows
-from penstock.kafka import walk
+from penstock.kafka import headers, walk
 
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, cutter, rows, avro, keys, arrays, framed):
+    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope, avro_json_walk):
         module.warm()
 
 

@@ -14,8 +14,11 @@ from laid_out import records, slices
 from penstock.converters.base import SCHEMALESS, Chunk
 from penstock.converters.bytes import BytesConverter
 from penstock.converters.framed import FramedConverter, Frames
+from penstock.errors import PenstockError
 from penstock.formats.blockgzip import BlockGzipFormat
 from penstock.model import Records
+from penstock.seeking import read_index
+from penstock.seeking import records as sought
 
 KEYS = ["byte_length_uncompressed", "num_records", "byte_length", "byte_offset", "first_record_offset"]
 
@@ -120,3 +123,82 @@ def test_binary_with_and_without_keys():
 
     assert framed(Frames(lengths=True), PAIRS) == [sized(value) for _, value in PAIRS]
     assert framed(Frames(keys=True, lengths=True), PAIRS) == [sized(key or b"") + sized(value) for key, value in PAIRS]
+
+
+class Counting:
+    """A store of two objects that notes every request."""
+
+    def __init__(self, body, index):
+        self.objects, self.asked = {"a.gz": body, "a.index.json": index}, []
+
+    def get(self, key, start=None, end=None):
+        self.asked.append((key, start, end))
+        return self.objects[key][start:end]
+
+
+LINES = [message(number) + b"\n" for number in range(1000)]
+
+
+def stored_lines(**options):
+    body, index = written(LINES, 40, 500, **options)
+    return Counting(body, json.dumps({"chunks": index}).encode())
+
+
+def found(store, start, limit=None, frames=None):
+    index = read_index(store, "a.gz")
+    return [(each.offset, each.value) for each in sought(store, "a.gz", index, frames or Frames(), start, limit)]
+
+
+@pytest.mark.parametrize(("start", "limit"), [(0, 3), (40, 1), (57, 2), (500, 40), (1039, 5)])
+def test_an_offset_costs_one_request_for_the_index_and_one_for_the_bytes(start, limit):
+    store = stored_lines()
+    first = max(start, 40)
+    expected = [(at, message(at - 40)) for at in range(first, min(first + limit, 1040))]
+    assert found(store, start, limit) == expected
+    assert [key for key, _, _ in store.asked] == ["a.index.json", "a.gz"]
+    _, begin, end = store.asked[1]
+    assert end - begin < 300 + 10 * limit
+
+
+def test_everything_from_an_offset_on_and_nothing_behind_the_end():
+    assert found(stored_lines(), 1000) == [(at, message(at - 40)) for at in range(1000, 1040)]
+    empty = stored_lines()
+    assert found(empty, 1040) == []
+    assert [key for key, _, _ in empty.asked] == ["a.index.json"]
+
+
+def test_where_offsets_are_missing_records_have_none():
+    rows = found(stored_lines(gaps=3), 1000, 5)
+    assert all(offset is None for offset, _ in rows)
+    assert len(rows) == 5
+
+
+def test_keys_and_lengths_are_read_back():
+    for frames in (Frames(keys=True, key_delimiter=b"\t"), Frames(keys=True, lengths=True), Frames(lengths=True)):
+        lines = framed(frames, [(b"k", b"value"), (b"", b""), (b"key two", b"\x00\xff")])
+        body, index = written(lines)
+        store = Counting(body, json.dumps({"chunks": index}).encode())
+        rows = list(sought(store, "a.gz", read_index(store, "a.gz"), frames))
+        keys = [b"k", b"", b"key two"] if frames.keys else [None] * 3
+        assert [(each.key, each.value) for each in rows] == list(zip(keys, [b"value", b"", b"\x00\xff"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "index", "words"),
+    [
+        (None, b"{", "`a.index.json` is no index"),
+        (None, b'{"chunks":[{"byte_offset":7}]}', "is no index"),
+        (lambda body: body[:-1], None, "does not end where its index says"),
+        (lambda body: body[:10] + bytes([body[10] ^ 0xFF]) + body[11:], None, "`a.gz` is damaged"),
+        (None, lambda index: index.replace(b'"byte_offset": 0', b'"byte_offset": 1'), "`a.index.json` is damaged"),
+        (None, lambda index: index.replace(b'"num_records": ', b'"num_records": 1'), "records at byte 0"),
+    ],
+)
+def test_what_is_damaged_is_told(body, index, words):
+    store = stored_lines()
+    if body is not None:
+        store.objects["a.gz"] = body(store.objects["a.gz"])
+    if index is not None:
+        store.objects["a.index.json"] = index if isinstance(index, bytes) else index(store.objects["a.index.json"])
+    with pytest.raises(PenstockError, match=words):
+        found(store, 0)

@@ -72,7 +72,7 @@ value.converter=avro
         f"s3.properties:5: s3.bucket.name {BARE}, got `s3://b`",
         "s3.properties:6: unknown property `format.clas`; did you mean `format.class`?",
         "s3.properties:9: s3.compression.type must be none, gzip or zstd, got `lzo`",
-        "s3.properties: format.class must be set: The file format.",
+        "s3.properties: format.class must be set: The file format, or one of your own (docs/formats.md).",
         f"s3.properties: value.converter.schema.registry.url must be set: {ADDRESS}",
         "s3.properties: partitioner.class `hourly` needs locale; set it, for example locale=en-US",
         "s3.properties: partitioner.class `hourly` needs timezone; set it, for example timezone=UTC",
@@ -134,6 +134,9 @@ def test_without_worker_and_stack_the_ways_out_are_named(tmp_path):
         load(GOOD, None, tmp_path)
 
 
+CLASS = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
 def test_a_recorded_configuration_shapes_files_as_it_was():
     old = config(flush_size="5", topics_dir="before")
     new = config(flush_size="7", avro_codec="snappy", tasks_max="4")
@@ -141,6 +144,13 @@ def test_a_recorded_configuration_shapes_files_as_it_was():
     assert (again.flush_size, again.topics_dir, again.avro_codec, again.tasks_max) == (5, "before", "null", 4)
     assert again.shaping() == old.shaping()
     assert new.with_shaping(new.shaping()) == new
+
+
+@pytest.mark.parametrize("text", [None, "org.apache.kafka.connect.converters.ByteArrayConverter", "string"])
+def test_a_recorded_key_converter_is_the_one_that_was_meant(text):
+    named = {} if text is None else {"key.converter": text}
+    made = load_sink(of_mapping({**GOOD, "store.kafka.keys": "true", **named}, "x"), None)
+    assert made.with_shaping(made.shaping()) == made
 
 
 def test_a_configuration_travels_and_shows_no_secret():

@@ -414,3 +414,22 @@ def test_optional_keys_may_make_an_avro_map():
     schema = {"type": "map", "keys": {"type": "string", "optional": True}, "values": {"type": "int32"}}
     assert avro_of(schema, optional_map_keys=True) == {"type": "map", "values": "int"}
     assert avro_of(schema)["type"] == "array"
+
+
+SCHEMA = '{"type":"struct","fields":[{"field":"n","type":"int32"},{"field":"t","type":"string","optional":true}]}'
+
+
+def test_the_schema_may_stand_in_the_configuration():
+    made = build("json_envelope", "avro", {"schema.content": SCHEMA}, ConverterOptions())
+    found = made.convert(records([b'{"t":"x","n":1}', None, b'{"n":"1"}', b"{"]))
+    assert parts(found.chunk)[0] == b"\x02\x02\x02x"
+    assert found.nulls.tolist() == [False, True, False, False]
+    assert [fault.row for fault in found.faults] == [2, 3]
+    assert "payload.n must be a whole number of 32 bits, got `1`" in found.faults[0].reason
+    assert [each["name"] for each in json.loads(made.schema(0).text)["fields"]] == ["n", "t"]
+
+
+@pytest.mark.parametrize("content", ["{", '{"type":"nosuch"}'])
+def test_a_schema_in_the_configuration_that_cannot_be_used_is_told(content):
+    with pytest.raises(ConfigError, match=r"value.converter.schema.content cannot be used"):
+        build("json_envelope", "json", {"schema.content": content}, ConverterOptions())

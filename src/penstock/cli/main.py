@@ -7,13 +7,19 @@ import traceback
 
 import click
 
+from penstock.cli.complete import complete
 from penstock.cli.connectors import flush, load, log, status, unload
 from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
+from penstock.cli.query import sql
+from penstock.cli.read import read
+from penstock.cli.restore import restore
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
+from penstock.cli.state import state
+from penstock.cli.verify import verify
 from penstock.errors import PenstockError
 
 _INTERRUPTED = 130
@@ -28,7 +34,29 @@ def cli() -> None:
     """Kafka topics to S3 objects, exactly once, on Spark."""
 
 
-for each in (start, stop, destroy, status, run, validate, load, unload, flush, log, produce, consume, ls, cat):
+COMMANDS = (
+    start,
+    stop,
+    destroy,
+    status,
+    run,
+    validate,
+    load,
+    unload,
+    flush,
+    log,
+    produce,
+    consume,
+    ls,
+    cat,
+    read,
+    verify,
+    state,
+    complete,
+    restore,
+    sql,
+)
+for each in COMMANDS:
     cli.add_command(each)
 
 

@@ -18,43 +18,76 @@ if TYPE_CHECKING:
     from penstock.store.s3 import S3Store
 
 _SCHEME = "s3://"
-_connector = click.option(
+connector_option = click.option(
     "--connector",
     type=click.Path(path_type=Path, dir_okay=False),
     help="A connector's file that says where the store is; default: the embedded stack.",
 )
 
 
-@command("ls", example="penstock ls\npenstock ls s3://my-bucket/topics/s3_topic/")
-@click.argument("url", default="")
-@_connector
+@command("ls", example="penstock ls\npenstock ls s3-sink\npenstock ls s3://my-bucket/topics/s3_topic/")
+@click.argument("what", default="")
+@connector_option
+@click.option("--as-of", type=click.IntRange(min=1), help="Of NAME: what was committed up to that entry of its log.")
 @output_option
 @dir_option
-def ls(url: str, connector: Path | None, output: Output, directory: Path) -> None:
-    """List objects; without a URL those under topics/ in the embedded stack's bucket."""
-    opened, prefix = _open(url, connector, directory)
-    found = opened.list(prefix if url else "topics/")
+def ls(what: str, connector: Path | None, as_of: int | None, output: Output, directory: Path) -> None:
+    """List what the connector NAME committed, or the objects under a URL.
+
+    WHAT is a connector's NAME or file, or s3://BUCKET/PREFIX; without it, everything under topics/ in the embedded
+    stack's bucket is listed, committed or not.
+    """
+    if what and not what.startswith(_SCHEME):
+        output.tables({"objects": _committed(what, connector, as_of, directory)}, facts={})
+        return
+    store, prefix = opened(what, connector, directory)
+    found = store.list(prefix if what else "topics/")
     output.tables({"objects": [{"key": each.key, "size": each.size} for each in found]}, facts={})
+
+
+def _committed(name: str, connector: Path | None, as_of: int | None, directory: Path) -> list[dict[str, str | int]]:
+    from penstock.cli.committed import source_options
+    from penstock.sources.listing import committed, head_of
+    from penstock.sources.object_options import parse
+
+    options = parse(
+        {**source_options(name, connector, directory), **({} if as_of is None else {"asOfEntry": str(as_of)})}
+    )
+    head_of(options)
+    return [
+        {
+            "entry": each.entry,
+            "topic": each.topic,
+            "partition": each.partition,
+            "start": each.start,
+            "end": each.end,
+            "records": each.records,
+            "size": each.size,
+            "object": each.key,
+        }
+        for each in committed(options)
+    ]
 
 
 @command("cat", example="penstock cat s3://my-bucket/topics/t/partition=0/t+0+0000000000.avro")
 @click.argument("urls", nargs=-1, required=True)
-@_connector
+@connector_option
 @dir_option
 def cat(urls: tuple[str, ...], connector: Path | None, directory: Path) -> None:
     """Print the records of objects (Avro, JSON, bytes) as JSON lines."""
     from penstock.formats.read import records
 
     for url in urls:
-        opened, key = _open(url, connector, directory)
-        for record in records(opened.get(key), key):
+        store, key = opened(url, connector, directory)
+        for record in records(store.get(key), key):
             sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _open(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
+def opened(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
     """The bucket of a URL, with the credentials of the connector's file, the stack or boto3's chain; and the key."""
     from penstock.dev import stack
-    from penstock.store.s3 import StoreOptions, store
+    from penstock.store.s3 import StoreOptions
+    from penstock.store.s3 import store as connected
 
     bucket, _, key = url.removeprefix(_SCHEME).partition("/")
     if url and not (url.startswith(_SCHEME) and bucket):
@@ -74,7 +107,7 @@ def _open(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, s
         access_key_id=given.get("aws.access.key.id", ""),
         secret_access_key=given.get("aws.secret.access.key", ""),
     )
-    return store(options), key
+    return connected(options), key
 
 
 def _of_connector(file: Path) -> dict[str, str]:

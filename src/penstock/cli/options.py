@@ -33,6 +33,17 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., None]], click
     return declare
 
 
+def subcommand(group: click.Group, name: str, *, example: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command of a group, as `command` does."""
+
+    def declare(function: Callable[..., None]) -> click.Command:
+        made = command(name, example=example)(function)
+        group.add_command(made)
+        return made
+
+    return declare
+
+
 def _remember_verbose(context: click.Context, _option: click.Parameter, value: bool) -> None:
     if value:
         context.ensure_object(Session).verbose = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from penstock.summary import Activity
@@ -44,7 +45,7 @@ class Progress:
     _activities: dict[str, Activity] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _began: float = field(default_factory=time.monotonic)
-    _live: Live | None = None
+    _shown: ExitStack = field(default_factory=ExitStack)
 
     def teller(self, name: str) -> Callable[[Activity], None]:
         """What a connector's run is given as `tell`."""
@@ -56,26 +57,39 @@ class Progress:
         return tell
 
     def __enter__(self) -> Progress:  # noqa: PYI034 - Self needs Python 3.11
-        console = Console(stderr=True)
-        if console.is_terminal and not console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self._now,
-                console=console,
-                refresh_per_second=_REFRESHES_PER_SECOND,
-                transient=True,
-                redirect_stdout=False,
-            )
-            self._live.start()
+        self._shown.enter_context(shown(self._now))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._shown.close()
 
-    def _now(self) -> Text:
-        """The line as it is now; text that looks like markup stays text, and what does not fit is cut off."""
+    def _now(self) -> str:
+        """The line as it is now."""
         with self._lock:
-            said = line(self._activities, time.monotonic() - self._began) or "starting"
-        return Text(" ".join(said.split()), no_wrap=True, overflow="ellipsis")
+            return line(self._activities, time.monotonic() - self._began) or "starting"
+
+
+@contextmanager
+def shown(words: Callable[[], str]) -> Iterator[None]:
+    """While entered, the words of the moment stand on a line of standard error, where that is a terminal.
+
+    Text that looks like markup stays text, and what does not fit is cut off.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield
+        return
+
+    def now() -> Text:
+        return Text(" ".join(words().split()), no_wrap=True, overflow="ellipsis")
+
+    with Live(
+        get_renderable=now,
+        console=console,
+        refresh_per_second=_REFRESHES_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
+    ):
+        yield

@@ -36,13 +36,13 @@ EXTRACTORS = {
 }
 
 CONVERTERS = {
-    "com.spredfast.kafka.connect.s3.AlreadyBytesConverter": "bytes",
     "io.confluent.connect.avro.AvroConverter": "avro",
     "org.apache.kafka.connect.json.JsonConverter": "json",
     "org.apache.kafka.connect.storage.StringConverter": "string",
     "org.apache.kafka.connect.converters.ByteArrayConverter": "bytes",
     "io.confluent.connect.protobuf.ProtobufConverter": "protobuf",
     "io.confluent.connect.json.JsonSchemaConverter": "json_schema",
+    "com.spredfast.kafka.connect.s3.AlreadyBytesConverter": "bytes",
 }
 
 HEADER_CONVERTERS = {"org.apache.kafka.connect.storage.SimpleHeaderConverter": "simple", **CONVERTERS}

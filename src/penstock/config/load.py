@@ -15,7 +15,7 @@ from penstock.config.options import PREFIX as OPTION
 from penstock.config.options import REGISTRY, check_option_names, read_options
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, check_dependence, read_value, unknown
-from penstock.config.sink import OWN_OPTIONS, SinkConfig
+from penstock.config.sink import OWN_OPTIONS, SHAPING_OPTIONS, SinkConfig
 from penstock.config.store import PROVIDER_OPTIONS
 from penstock.errors import ConfigError
 
@@ -69,6 +69,7 @@ def load_sink(
         raise ConfigError(findings.sentences(order))
     texts = {each.name: found[1].text for each in _shaping() if (found := each.find(given)) is not None}
     texts |= {name: value.text for name, value in given.items() if name.startswith(OWN_OPTIONS)}
+    texts |= {name: given[name].text.strip() for name in SHAPING_OPTIONS if name in given}
     return SinkConfig(
         **arguments(SinkConfig, {name: parsed[each.name] for name, each in declarations(SinkConfig).items()}),
         given=texts,
@@ -82,7 +83,7 @@ def load_sink(
 
 def _key_converter(parsed: dict[str, Any], given: Mapping[str, Value], file: str, findings: Findings) -> dict[str, str]:
     """Replace the key converter by its short name and read its options, where keys are stored at all."""
-    if not parsed["store.kafka.keys"]:
+    if not (parsed["store.kafka.keys"] or parsed["store.envelope"]):
         return {}
     text = parsed[_KEY_CONVERTER] or "string"
     try:
@@ -152,7 +153,7 @@ def _check_names(given: Mapping[str, Value], findings: Findings, *, own_provider
     `own_provider`: whether what stands behind the prefix of credentials providers is for a class of the user's own.
     """
     check_option_names(given, findings)
-    passed_on = (OPTION, KEY_OPTION, OWN_OPTIONS, _OVERRIDE, _SPARK, *((PROVIDER_OPTIONS,) if own_provider else ()))
+    passed_on = (OPTION, KEY_OPTION, *OWN_OPTIONS, _OVERRIDE, _SPARK, *((PROVIDER_OPTIONS,) if own_provider else ()))
     for name, value in given.items():
         if name in _KNOWN or name.startswith(passed_on) or is_accepted(name):
             continue

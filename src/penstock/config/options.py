@@ -88,6 +88,13 @@ OPTIONS: Mapping[str, tuple[Property, ...]] = {
             origin="Connect",
             doc="Whether every value is an object of `schema` and `payload`.",
         ),
+        Property(
+            name="schema.content",
+            kind=Text(blank=True),
+            default="",
+            origin="Connect",
+            doc="The schema of every value, as `schema` would hold it; values are then payloads alone.",
+        ),
     ),
     "string": (
         Property(

@@ -29,6 +29,7 @@ class RecordsConfig:
         Named(FORMATS),
         default="avro",
         shapes=True,
+        supported=("avro", "json", "bytes", "parquet"),
         only_with=("store.kafka.keys", (True,)),
         doc="Format of those objects.",
     )
@@ -48,6 +49,15 @@ class RecordsConfig:
         only_with=("store.kafka.headers", (True,)),
         doc="Format of those objects.",
     )
+    envelope: bool = prop(
+        "store.envelope",
+        Bool(),
+        default="false",
+        shapes=True,
+        origin="Penstock",
+        doc="Whether each record is written with its key, headers, timestamp, topic, partition and offset around its "
+        "value (docs/formats.md).",
+    )
     key_converter: str = prop(
         "key.converter",
         Text(blank=True),
@@ -55,7 +65,7 @@ class RecordsConfig:
         shapes=True,
         origin="Connect",
         doc="What record keys are written in: like `value.converter`, with options behind `key.converter.`. Looked at "
-        "only where `store.kafka.keys` is true; `string` where nothing is said.",
+        "only where `store.kafka.keys` or `store.envelope` is true; `string` where nothing is said.",
     )
     decimals: str = prop(
         "json.decimal.format",

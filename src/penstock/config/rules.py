@@ -31,11 +31,19 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
 
 def _check_records(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:
     """Tombstones are keys only; dead letters are no records of the connector itself."""
-    if parsed["behavior.on.null.values"] == "write" and not parsed["store.kafka.keys"]:
+    keeps_keys = parsed["store.kafka.keys"] or parsed["store.envelope"]
+    if parsed["behavior.on.null.values"] == "write" and not keeps_keys:
         where = given["behavior.on.null.values"].where
         findings.problem(
             "behavior.on.null.values",
             f"{where}: behavior.on.null.values is `write`, which writes keys; set store.kafka.keys=true as well",
+        )
+    if parsed["store.envelope"] and parsed["format.class"] in ("bytes", "block_gzip"):
+        where, chosen = given["store.envelope"].where, parsed["format.class"]
+        findings.problem(
+            "store.envelope",
+            f"{where}: store.envelope is true, and files of format.class `{chosen}` have no fields; set format.class "
+            "to avro, json or parquet, or store keys and headers beside the values",
         )
     topic = parsed["errors.deadletterqueue.topic.name"]
     if topic and topic in (parsed["topics"] or ()):

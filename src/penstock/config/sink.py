@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.config import classes
 from penstock.config.block_gzip import BlockGzipConfig
+from penstock.config.completeness import CompletenessConfig
 from penstock.config.declare import declarations, group, prop, replaced
 from penstock.config.kinds import (
     LONG_MAX,
@@ -40,8 +41,12 @@ if TYPE_CHECKING:
 
 _PATH = Matching(r"[^\x00-\x1f]*", "a text without control characters")
 _DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not empty")
-OWN_OPTIONS = "partitioner.option."
-"""What the properties begin with that are those of a partitioner of the user's own."""
+OWN_OPTIONS = ("partitioner.option.", "format.option.")
+"""What the properties begin with that are those of a partitioner or a format of the user's own."""
+SHAPING_OPTIONS = tuple(
+    f"{part}.converter.{name}" for part in ("value", "key") for name in ("schemas.enable", "schema.content")
+)
+"""The options of converters that decide what files hold: they are recorded like other properties."""
 _NAME = Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, `.`, `_` and `-`, beginning with a letter or digit")
 
 
@@ -84,10 +89,10 @@ class SinkConfig:
     rotation: RotationConfig = group(RotationConfig)
     format_class: str = prop(
         "format.class",
-        Named(classes.FORMATS),
+        Named(classes.FORMATS, custom=True),
         required=True,
         shapes=True,
-        doc="The file format.",
+        doc="The file format, or one of your own (docs/formats.md).",
     )
     avro_codec: str = prop(
         "avro.codec",
@@ -222,6 +227,7 @@ class SinkConfig:
     store: StoreConfig = group(StoreConfig)
     records: RecordsConfig = group(RecordsConfig)
     errors: ErrorsConfig = group(ErrorsConfig)
+    completeness: CompletenessConfig = group(CompletenessConfig)
     state_dir: str = prop(
         "state.dir",
         Matching(r"[^/\x00-\x1f][^\x00-\x1f]*[^/\x00-\x1f]|[^/\x00-\x1f]", "a path without slashes at its ends"),
@@ -299,7 +305,7 @@ class SinkConfig:
             ConfigError: something was recorded that this version cannot do.
         """
         shaping = {name: each for name, each in declarations(SinkConfig).items() if each.shapes}
-        own = {name for name in recorded if name.startswith(OWN_OPTIONS)}
+        own = {name for name in recorded if name.startswith(OWN_OPTIONS) or name in SHAPING_OPTIONS}
         unknown = recorded.keys() - {each.name for each in shaping.values()} - own
         problems = [_cannot(name, recorded[name]) for name in recorded if name in unknown]
         values = {name: each.default_value for name, each in shaping.items()}
@@ -314,7 +320,25 @@ class SinkConfig:
                     problems.append(_cannot(each.name, recorded[each.name]))
         if problems:
             raise ConfigError(problems)
-        return replace(replaced(self, values), given=dict(recorded))
+        if (
+            values["records.store_keys"] or values["records.envelope"]
+        ):  # looked at only then, so any text may stand there otherwise
+            values["records.key_converter"] = Named(classes.CONVERTERS).parse(
+                values["records.key_converter"] or "string"
+            )
+        return replace(
+            replaced(self, values),
+            given=dict(recorded),
+            converter_options=_recorded_options("value.converter.", self.converter_options, recorded),
+            key_converter_options=_recorded_options("key.converter.", self.key_converter_options, recorded),
+        )
+
+
+def _recorded_options(prefix: str, now: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:
+    """A converter's options with those that shape files as they were recorded."""
+    names = [name.removeprefix(prefix) for name in SHAPING_OPTIONS if name.startswith(prefix)]
+    then = {name: recorded[prefix + name] for name in names if prefix + name in recorded}
+    return {**{name: value for name, value in now.items() if name not in names}, **then}
 
 
 def _cannot(name: str, text: str) -> str:

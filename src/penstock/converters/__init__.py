@@ -76,7 +76,13 @@ def build(name: str, kind: Kind, own: Mapping[str, str], options: ConverterOptio
         registry = Registry.of(own, f"{options.part}.converter")
         return AvroConverter(kind, registry, options.connect_meta_data, options.decimals, options.part)
     if name == "json_envelope":
-        return JsonEnvelopeConverter(kind, options.connect_meta_data, options.decimals, options.optional_map_keys)
+        content = own.get("schema.content", "")
+        try:
+            return JsonEnvelopeConverter(
+                kind, options.connect_meta_data, options.decimals, options.optional_map_keys, content
+            )
+        except ValueError as error:
+            raise ConfigError([f"{options.part}.converter.schema.content {error}"]) from error
     if name == "json":
         return JsonConverter()
     if name == "string":

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import fastavro
 import msgspec
 import numpy as np
 
 from penstock.columns import Part
 from penstock.converters.avro_check import checker
+from penstock.converters.avro_json import AvroLines
 from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, excerpt
 from penstock.converters.connect_json import rendering
-from penstock.converters.lines import joined
-from penstock.converters.projection import UNREADABLE, projection, raw
+from penstock.converters.projection import UNREADABLE, projection, words
 from penstock.converters.schemas import file_schema
 from penstock.fields.avro import AvroField
 from penstock.model import Gather, Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from penstock.columns import Field
@@ -33,14 +29,12 @@ if TYPE_CHECKING:
     from penstock.model import Records
     from penstock.registry import Registry
 
-    Decode = Callable[[bytes], Any]
-
 _NULL, _UNKNOWN = -2, -1
 
 
 @dataclass(slots=True)
 class AvroConverter:
-    """Gives `avro` by copying payloads, or `json` by decoding them."""
+    """Gives `avro` by copying payloads, or `json` by compiled code; what that leaves is decoded in Python."""
 
     kind: Kind
     registry: Registry
@@ -49,9 +43,12 @@ class AvroConverter:
     part: Literal["value", "key"] = "value"
     _schemas: list[FileSchema] = field(default_factory=list)
     _codes: dict[tuple[int, str], int] = field(default_factory=dict)
-    _decoders: dict[int, Decode] = field(default_factory=dict)
     _fields: dict[tuple[int, str], AvroField] = field(default_factory=dict)
     _checks: dict[int, Check] = field(default_factory=dict)
+    _lines: AvroLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = AvroLines(self.decimals)
 
     @property
     def gather(self) -> Gather:
@@ -70,15 +67,16 @@ class AvroConverter:
         nulls = ids == _NULL
         codes = np.maximum(codes, 0)
         values = records.values
-        skip = nulls.copy()
-        skip[bad] = True
+        without = nulls.copy()
+        without[bad] = True
         if self.kind == "avro":
-            faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~skip)))
+            faults = (*faults, *self._malformed(values, codes, np.flatnonzero(~without)))
             every = tuple(sorted(faults, key=lambda fault: fault.row))
             return Converted(Chunk(values.data, values.offsets, codes), every, nulls if nulls.any() else None)
-        lines, unreadable = self._lines(values, codes, np.flatnonzero(~skip))
+        for code in np.flatnonzero(np.bincount(codes[~without])).tolist():
+            self._lines.learn(code, self._schemas[code].text)
+        chunk, unreadable = self._lines.lines(values, codes, without)
         every = tuple(sorted((*faults, *unreadable), key=lambda fault: fault.row))
-        chunk = joined(lines, len(records))
         return Converted(Chunk(chunk.data, chunk.offsets, codes), every, nulls if nulls.any() else None)
 
     def field(self, records: Records, path: str) -> Field:
@@ -113,7 +111,7 @@ class AvroConverter:
                     made.append(encode(value if finish is None else finish(value)) + b"\n")
             except UNREADABLE as error:
                 made.append(b"")
-                faults.append(RowFault(at, f"its value cannot be projected to the schema of its file ({error})"))
+                faults.append(RowFault(at, f"its value cannot be projected to the schema of its file ({words(error)})"))
         offsets = np.zeros(len(made) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in made], out=offsets[1:])
         schemas = np.full(len(made), code, dtype=np.int32)
@@ -162,7 +160,7 @@ class AvroConverter:
     def _malformed(self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]) -> list[RowFault]:
         """The rows that are no data of their schema: one of them would make its whole file unreadable."""
         found = []
-        for code in np.unique(codes[rows]).tolist():
+        for code in np.flatnonzero(np.bincount(codes[rows])).tolist():
             if code not in self._checks:
                 self._checks[code] = checker(self._schemas[code].text)
             mine = rows[codes[rows] == code]
@@ -170,33 +168,3 @@ class AvroConverter:
                 shown = excerpt(values[row])
                 found.append(RowFault(row, f"its value does not fit the schema it names; it is {shown}"))
         return found
-
-    def _lines(
-        self, values: Slices, codes: NDArray[np.int32], rows: NDArray[np.intp]
-    ) -> tuple[list[bytes], list[RowFault]]:
-        """A JSON line for each of all rows, empty for those that are not in `rows`."""
-        lines, faults = [b""] * len(values), []
-        encode = msgspec.json.Encoder().encode
-        decoders = {code: self._decoder(code) for code in np.unique(codes[rows]).tolist()}
-        view, offsets, named = values.data.data, values.offsets.tolist(), codes.tolist()
-        for row in rows.tolist():
-            datum = view[offsets[row] : offsets[row + 1]].tobytes()
-            try:
-                lines[row] = encode(decoders[named[row]](datum))
-            except UNREADABLE as error:
-                reason = f"its value does not fit the schema it names ({error}); it is {excerpt(datum)}"
-                faults.append(RowFault(row, reason))
-        return lines, faults
-
-    def _decoder(self, code: int) -> Decode:
-        """From a datum to a value that msgspec writes as Connect does."""
-        if code not in self._decoders:
-            schema = json.loads(self._schemas[code].text)
-            parsed, finish = fastavro.parse_schema(raw(schema)), rendering(schema, self.decimals)
-
-            def decode(datum: bytes) -> Any:  # noqa: ANN401 - Avro data
-                value = fastavro.schemaless_reader(io.BytesIO(datum), parsed, None)
-                return value if finish is None else finish(value)
-
-            self._decoders[code] = decode
-        return self._decoders[code]

@@ -117,9 +117,9 @@ class _Match:
         theirs = {field["name"]: field for field in writer["fields"]}
         # All of the writer's types are made known first: what follows may refer to them by name.
         for field in writer["fields"]:
-            _learn(field["type"], spaces[1], self._writers)
+            learn(field["type"], spaces[1], self._writers)
         for field in reader["fields"]:
-            _learn(field["type"], spaces[0], self._readers)
+            learn(field["type"], spaces[0], self._readers)
             their = theirs.get(field["name"])
             if their is None:
                 if field.get("default", _MISSING) is _MISSING and not optional(field["type"])[0]:
@@ -155,18 +155,18 @@ def _resolved(schema: Json, space: str, known: dict[str, Json]) -> tuple[dict[st
         elif isinstance(schema["type"], dict):
             schema = {**schema["type"], **{k: v for k, v in schema.items() if k == "logicalType"}}
         else:
-            _learn(schema, space, known)
+            learn(schema, space, known)
             kind = schema["type"]
             if kind in (*_NUMBERS, *_NAMED, "array", "map", "string", "bytes", "boolean", "null"):
                 return schema, space
             schema = kind
 
 
-def _learn(schema: Json, space: str, known: dict[str, Json]) -> None:
+def learn(schema: Json, space: str, known: dict[str, Json]) -> None:
     """Note every named type that is defined in a schema."""
     if isinstance(schema, list):
         for branch in schema:
-            _learn(branch, space, known)
+            learn(branch, space, known)
     if not isinstance(schema, dict):
         return
     if schema.get("type") in _NAMED and "name" in schema:
@@ -176,6 +176,6 @@ def _learn(schema: Json, space: str, known: dict[str, Json]) -> None:
         known[full], space = schema, full.rpartition(".")[0]
     for part in ("type", "items", "values"):
         if isinstance(schema.get(part), (dict, list)):
-            _learn(schema[part], space, known)
+            learn(schema[part], space, known)
     for field in schema.get("fields", ()):
-        _learn(field["type"], space, known)
+        learn(field["type"], space, known)

@@ -5,6 +5,7 @@ Compiled per schema: what msgspec writes the same way is left alone, so most val
 
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from penstock.converters.compatibility import full_name, optional
 from penstock.converters.java_numbers import double_text, float_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Change = Callable[[Any], Any]
 
@@ -34,15 +35,52 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "map": (dict,),
     "record": (dict,),
+    "error": (dict,),
 }
+_MARK = "penstock_branch_is_"
 
 
 def rendering(schema: Json, decimals: DecimalFormat) -> Change | None:
     """What makes a value, decoded without logical types, ready for `msgspec.json.encode`; None where nothing has to.
 
-    `schema`: with its logical types.
+    `schema`: with its logical types. The branch of a union is what its mark says (see `marked`); in a value without
+    marks it is the first one of that Python type.
     """
     return _Compiler(decimals).change(schema, "")
+
+
+def marked(schema: Json) -> Json:
+    """The schema to decode with: the same layout, without logical types and defaults, and unions tell their branch.
+
+    A branch of a union of several types becomes a record whose one field has the branch's number in its name.
+    """
+    return _marked(schema, "", itertools.count())
+
+
+def _marked(schema: Json, space: str, names: Iterator[int]) -> Json:
+    if isinstance(schema, list):
+        plain = not isinstance(optional(schema)[1], list)
+        branches = [_marked(branch, space, names) for branch in schema]
+        return branches if plain else [_mark(at, branch, space, names) for at, branch in enumerate(branches)]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") in _NAMED:
+        space = full_name(schema, space).rpartition(".")[0]
+    copy = {name: part for name, part in schema.items() if name not in ("logicalType", "default")}
+    for part in ("type", "items", "values"):
+        if part in copy:
+            copy[part] = _marked(copy[part], space, names)
+    if "fields" in copy:
+        fields = [{name: part for name, part in each.items() if name != "default"} for each in copy["fields"]]
+        copy["fields"] = [{**each, "type": _marked(each["type"], space, names)} for each in fields]
+    return copy
+
+
+def _mark(at: int, branch: Json, space: str, names: Iterator[int]) -> Json:
+    if branch in ("null", {"type": "null"}):
+        return branch
+    name = f"penstock_branch_{next(names)}"
+    return {"type": "record", "name": name, "namespace": space, "fields": [{"name": f"{_MARK}{at}", "type": branch}]}
 
 
 class _Compiler:
@@ -123,16 +161,20 @@ class _Compiler:
             change = self.change(rest, space)
             return None if change is None else lambda value: None if value is None else change(value)
         branches = [(self._branch(branch, space), self.change(branch, space)) for branch in rest]
+        marks = {f"{_MARK}{schema.index(branch)}": at for at, branch in enumerate(rest)}
 
         def union(value: Any) -> Any:  # noqa: ANN401 - Avro data
             """Connect's struct for a union: a member for each branch, all but one null."""
             if value is None:
                 return None
             out: dict[str, Any] = {name: None for (name, _), _ in branches}
-            for (name, kinds), change in branches:
-                if type(value) in kinds:
-                    out[name] = value if change is None else change(value)
-                    break
+            mark = next(iter(value)) if type(value) is dict and len(value) == 1 else None
+            chosen = (
+                [branches[marks[mark]]] if mark in marks else [each for each in branches if type(value) in each[0][1]]
+            )
+            held = value[mark] if mark in marks else value
+            for (name, _), change in chosen[:1]:
+                out[name] = held if change is None else change(held)
             return out
 
         return union

@@ -67,17 +67,31 @@ class _Plan:
 
 @dataclass(slots=True)
 class JsonEnvelopeConverter:
-    """Gives `json`, the payloads as Connect prints them, or `avro` under the schema that AvroData derives."""
+    """Gives `json`, the payloads as Connect prints them, or `avro` under the schema that AvroData derives.
+
+    `content`: `schema.content`, the schema of all values, which are payloads alone then.
+    """
 
     kind: Kind
     connect_meta_data: bool = True
     decimals: DecimalFormat = "BASE64"
     optional_map_keys: bool = False
+    content: str = ""
     _schemas: list[FileSchema] = field(default_factory=list)
     _plans: dict[bytes, _Plan | str] = field(default_factory=dict)
     _by_code: dict[int, _Plan] = field(default_factory=dict)
     _typed: JsonEnvelopeConverter | None = None
     _fields: dict[tuple[int, str], AvroField] = field(default_factory=dict)
+
+    _fixed: _Plan | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` where `content` is no schema that can be used."""
+        if self.content:
+            plan = self._planned(self.content.encode())
+            if isinstance(plan, str):
+                raise ValueError(plan.removeprefix("its schema "))
+            self._fixed = plan
 
     @property
     def gather(self) -> Gather:
@@ -142,6 +156,8 @@ class JsonEnvelopeConverter:
         """The plan of a value's schema, and its payload."""
         if value is None:
             raise _NullValue
+        if self._fixed is not None:
+            return self._fixed, value
         try:
             envelope = _DECODER.decode(value)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

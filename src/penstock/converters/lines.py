@@ -24,6 +24,19 @@ def joined(lines: list[bytes], rows: int) -> Chunk:
     return Chunk(np.frombuffer(text, dtype=np.uint8), offsets)
 
 
+def spliced(chunk: Chunk, rows: NDArray[np.intp], lines: list[bytes]) -> Chunk:
+    """A chunk whose `rows`, which are empty in it, are `lines` (each with its line feed)."""
+    pieces, begin = [], 0
+    for row, line in zip(rows.tolist(), lines, strict=True):
+        pieces += [chunk.data[begin : chunk.offsets[row]], np.frombuffer(line, dtype=np.uint8)]
+        begin = int(chunk.offsets[row])
+    sizes = np.diff(chunk.offsets)
+    sizes[rows] = [len(line) for line in lines]
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return Chunk(np.concatenate([*pieces, chunk.data[begin:]]), offsets)
+
+
 def taken(
     data: NDArray[np.uint8], offsets: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -21,6 +21,11 @@ _NULL = ("null", {"type": "null"})
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError)
 
 
+def words(error: Exception) -> str:
+    """What one of `UNREADABLE` says, without the address of the stream that fastavro puts there."""
+    return str(error).partition(" from <")[0] or "they end too early"
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
     """From data of one schema to values, or data, of another.

@@ -120,3 +120,47 @@ def _strip(schema: Json) -> Json:
     if isinstance(schema, dict):
         return {k: _strip(v) if k != "default" else v for k, v in schema.items() if k not in _CONNECT_PROPERTIES}
     return schema
+
+
+def without_known(schema: Json, other: Json) -> Json:
+    """A schema beside another one: named types that the other defines alike are only named.
+
+    Raises:
+        ValueError: both define one name in two ways; words that stand for a record.
+    """
+    known = dict(_definitions(other, ""))
+
+    def replaced(part: Json, namespace: str) -> Json:
+        if isinstance(part, list):
+            return [replaced(branch, namespace) for branch in part]
+        if not isinstance(part, dict):
+            return part
+        if part.get("type") in _NAMED and (full := _full_name(part, namespace)) in known:
+            if known[full] != part:
+                msg = f"its key and its value define `{full}` in two ways, so they cannot stand in one schema"
+                raise ValueError(msg)
+            return full
+        copy, namespace = _children(part, namespace)
+        if "fields" in copy:
+            copy["fields"] = [{**each, "type": replaced(each["type"], namespace)} for each in copy["fields"]]
+        for name in ("items", "values"):
+            if name in copy:
+                copy[name] = replaced(copy[name], namespace)
+        if isinstance(copy.get("type"), (dict, list)):
+            copy["type"] = replaced(copy["type"], namespace)
+        return copy
+
+    return replaced(schema, "")
+
+
+def _definitions(schema: Json, namespace: str) -> list[tuple[str, Json]]:
+    """Every named type that a schema defines, by its full name."""
+    if isinstance(schema, list):
+        return [each for branch in schema for each in _definitions(branch, namespace)]
+    if not isinstance(schema, dict):
+        return []
+    own = [(_full_name(schema, namespace), schema)] if schema.get("type") in _NAMED else []
+    inner = own[0][0].rpartition(".")[0] if own else namespace
+    below = [each["type"] for each in schema.get("fields", ())]
+    below += [schema[name] for name in ("items", "values", "type") if isinstance(schema.get(name), (dict, list))]
+    return own + [each for part in below for each in _definitions(part, inner)]

@@ -207,9 +207,26 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
         result[i, LEAF], result[i, VALUE], result[i, SIZE] = leaf, value, size
 
 
+@compiled
+def boundaries(data: Array, schema: Array, result: Array) -> int:
+    """Fill `result` with where each of the data begins that lie one behind the other, and where the last one ends.
+
+    Returns how many are well-formed: fewer than `len(result) - 1` where one is not.
+    """
+    stack = np.empty((_DEEPEST, 2), dtype=np.int64)
+    result[0] = 0
+    for i in range(len(result) - 1):
+        at = _skip(data, result[i], len(data), 0, schema, stack)
+        if at < 0:
+            return i
+        result[i + 1] = at
+    return len(result) - 1
+
+
 def warm() -> None:
     """Compile, or load from numba's cache, what `find` calls."""
     longs = np.zeros(1, dtype=np.int64)
     table = np.zeros((1, NODE_COLUMNS), dtype=np.int64)
     path = (np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.uint8), longs[:0])
     find(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], path, (table, longs), table)
+    boundaries(np.zeros(1, dtype=np.uint8), (table, longs), longs)

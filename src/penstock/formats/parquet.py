@@ -151,7 +151,7 @@ class _Group:
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         self.lengths = []
-        return np.frombuffer(b"".join(self.spool.take()), dtype=np.uint8), offsets
+        return np.frombuffer(bytearray().join(self.spool.take()), dtype=np.uint8), offsets
 
 
 def groups(offsets: NDArray[np.int64], size: int, limit: int) -> Iterator[tuple[int, int, bool]]:

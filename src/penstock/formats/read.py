@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import fastavro
+import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 
@@ -35,6 +36,7 @@ _DAMAGED = (
     zlib.error,
     zstd.ZstdError,
 )
+_ROWS = 10_000
 _WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
 
 
@@ -46,7 +48,7 @@ def records(data: bytes, key: str) -> Iterator[Any]:
     """
     packing = next((each for each in _WHOLE if key.endswith(each)), "")
     name = key.removesuffix(packing)
-    read = _avro if name.endswith(".avro") else _json if name.endswith(".json") else _lines
+    read = next((each for extension, each in _READERS.items() if name.endswith(extension)), _lines)
     count = 0
     try:
         data = _WHOLE[packing](data) if packing else data
@@ -79,6 +81,15 @@ def _json(data: bytes) -> Iterator[Any]:
         yield json.loads(line)
 
 
+def _parquet(data: bytes) -> Iterator[Any]:
+    for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(_ROWS):
+        for record in batch.to_pylist():
+            yield plain(record)
+
+
 def _lines(data: bytes) -> Iterator[str]:
     for line in data.removesuffix(b"\n").split(b"\n"):
         yield line.decode("utf-8", "backslashreplace")
+
+
+_READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {".avro": _avro, ".json": _json, ".parquet": _parquet}

@@ -40,4 +40,5 @@ def _gather(
 def warm() -> None:
     """Compile, or load from numba's cache, what `contiguous` calls."""
     empty, none = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    _gather(empty, none, empty, none[:0])
+    for source in (empty, np.frombuffer(b"", dtype=np.uint8)):  # arrays that must not be written to are another type
+        _gather(empty, none, source, none[:0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,11 +27,29 @@ class Takeover:
     previous: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A position that a person set. Objects that hold offsets from it on do not count any more."""
+
+    tp: TopicPartition
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Every time partition of a topic that ends at `until_ms` or before has all its records."""
+
+    topic: str
+    until_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One entry, created once under its sequence number. `closes`: the seq of the intent that is done with it.
 
-    `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is made anew under its name.
+    `previous`: the digest of the entry before it, so that one that is changed later is noticed. `digest`: its own; not
+    part of what is stored. `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is
+    made anew under its name.
     """
 
     seq: int
@@ -44,6 +63,10 @@ class Entry:
     intent: Plan | None = None
     commits: tuple[Commit, ...] = ()
     closes: int | None = None
+    resets: tuple[Reset, ...] = ()
+    complete: tuple[Complete, ...] = ()
+    previous: str = ""
+    digest: str = field(default="", compare=False)
     topics: dict[str, str] | None = None
 
 
@@ -52,7 +75,9 @@ class Head:
     """Everything up to entry `seq`, folded.
 
     `open_intent`: the newest plan with its seq, while no entry closed it. `config`: what shaped files when it was made.
-    `last_objects`: the newest object of each topic-partition. `topics`: the ids of the topics they were written from.
+    `last_objects`: the newest object of each topic-partition. `complete`: up to which time each topic's time partitions
+    are. `resets`: the entry of each topic-partition's last reset. `digest`: of entry `seq`, or "" where it is unknown.
+    `topics`: the ids of the topics that the objects were written from.
     """
 
     seq: int = 0
@@ -61,6 +86,9 @@ class Head:
     open_intent: tuple[int, Plan] | None = None
     config: Mapping[str, str] | None = None
     last_objects: Mapping[TopicPartition, str] = field(default_factory=lambda: _EMPTY)
+    complete: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    resets: Mapping[TopicPartition, int] = field(default_factory=lambda: _EMPTY)
+    digest: str = ""
     topics: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
@@ -68,14 +96,18 @@ def apply(head: Head, entry: Entry) -> Head:
     """The head behind one more entry.
 
     Raises:
-        StateError: the entry does not follow, or contradicts the head: it moves a position backwards, commits objects
-            outside of what it moves, plans from elsewhere than the position, or closes an intent that is not open.
+        StateError: the entry does not follow, or contradicts the head: the one before it was changed, it moves a
+            position backwards, commits objects outside of what it moves, plans from elsewhere than the position, or
+            closes an intent that is not open.
     """
     if entry.seq != head.seq + 1:
         msg = f"state log: entry {entry.seq} follows entry {head.seq}; entries are missing"
         raise StateError(msg)
     if entry.format > FORMAT:
         msg = f"state log: entry {entry.seq} was written by a newer Penstock (format {entry.format}); upgrade this one"
+        raise StateError(msg)
+    if entry.previous and head.digest and entry.previous != head.digest:
+        msg = f"state log: entry {head.seq} was changed after entry {entry.seq} was written; restore it from a backup"
         raise StateError(msg)
     positions, objects = dict(head.positions), dict(head.last_objects)
     for commit in entry.commits:
@@ -89,6 +121,9 @@ def apply(head: Head, entry: Entry) -> Head:
             msg = f"state log: entry {entry.seq} closes intent {entry.closes}, which is not open"
             raise StateError(msg)
         intent = None
+    for reset in entry.resets:
+        positions[reset.tp] = reset.position
+        objects.pop(reset.tp, None)
     if entry.intent is not None:
         _check_intent(entry.intent, positions, entry.seq)
         intent = (entry.seq, entry.intent)
@@ -101,8 +136,28 @@ def apply(head: Head, entry: Entry) -> Head:
         open_intent=intent,
         config=config,
         last_objects=objects,
-        topics={**head.topics, **entry.topics} if entry.topics else head.topics,
+        complete=_complete(head, entry),
+        resets={**head.resets, **{each.tp: entry.seq for each in entry.resets}},
+        digest=entry.digest,
+        topics=_topics(head, entry),
     )
+
+
+def _complete(head: Head, entry: Entry) -> dict[str, int]:
+    """A topic that is written anew is not complete any more."""
+    anew = {each.tp.topic for each in entry.resets}
+    kept = {topic: until for topic, until in head.complete.items() if topic not in anew}
+    return kept | {each.topic: each.until_ms for each in entry.complete}
+
+
+def _topics(head: Head, entry: Entry) -> Mapping[str, str]:
+    """The ids of topics behind an entry. One that is reset as a whole may be another one from then on."""
+    if not entry.topics and not entry.resets:
+        return head.topics
+    kept = {tp.topic for tp in head.positions.keys() - {each.tp for each in entry.resets}}
+    reset = {each.tp.topic for each in entry.resets} - kept
+    known = {topic: topic_id for topic, topic_id in head.topics.items() if topic not in reset}
+    return {**known, **(entry.topics or {})}
 
 
 def _check_commit(commit: Commit, position: int, seq: int) -> None:
@@ -140,6 +195,7 @@ class _Position(_TopicPartition, omit_defaults=True, kw_only=True):
 
     position: int
     last_object: str | None = None
+    reset: int | None = None
 
 
 class Checkpoint(msgspec.Struct, kw_only=True):
@@ -152,24 +208,33 @@ class Checkpoint(msgspec.Struct, kw_only=True):
     intent_seq: int | None
     intent: Plan | None
     config: dict[str, str] | None
+    complete: dict[str, int] = {}
+    digest: str = ""
     topics: dict[str, str] = {}
 
     @classmethod
     def of(cls, head: Head) -> Checkpoint:
         """The stored form of a head."""
         positions = [
-            _Position(topic=tp.topic, partition=tp.partition, position=offset, last_object=head.last_objects.get(tp))
+            _Position(
+                topic=tp.topic,
+                partition=tp.partition,
+                position=offset,
+                last_object=head.last_objects.get(tp),
+                reset=head.resets.get(tp),
+            )
             for tp, offset in sorted(head.positions.items())
         ]
         seq, intent = head.open_intent or (None, None)
-        config = None if head.config is None else dict(head.config)
         return cls(
             seq=head.seq,
             writer=head.writer,
             positions=positions,
             intent_seq=seq,
             intent=intent,
-            config=config,
+            config=None if head.config is None else dict(head.config),
+            complete=dict(head.complete),
+            digest=head.digest,
             topics=dict(head.topics),
         )
 
@@ -183,39 +248,55 @@ class Checkpoint(msgspec.Struct, kw_only=True):
             intent,
             self.config,
             {each.value(): each.last_object for each in self.positions if each.last_object is not None},
+            self.complete,
+            {each.value(): each.reset for each in self.positions if each.reset is not None},
+            self.digest,
             self.topics,
         )
 
 
-_ENTRY_FIELDS = frozenset(each.name for each in fields(Entry))
+# Made here, by one thread: msgspec builds what it knows of a type when it is first used, and threads that meet a type
+# which another one is still building crash the process.
+_ENTRY = msgspec.json.Decoder(Entry)
+_CHECKPOINT = msgspec.json.Decoder(Checkpoint)
+_STORED = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_FORMAT = msgspec.json.Decoder(int)
+_ENTRY_FIELDS = frozenset(each.name for each in fields(Entry)) - {"digest"}
 _CHECKPOINT_FIELDS = frozenset(Checkpoint.__struct_fields__)
 
 
 def encode(entry: Entry) -> bytes:
     """An entry as JSON; what is empty is left out."""
     document = msgspec.to_builtins(entry)
-    kept = {name: value for name, value in document.items() if value not in (None, [], ())}
+    kept = {
+        name: value for name, value in document.items() if name in _ENTRY_FIELDS and value not in (None, [], (), "")
+    }
     return msgspec.json.format(msgspec.json.encode(kept), indent=1)
 
 
+def sealed(entry: Entry) -> Entry:
+    """The entry with its digest: SHA-256 of its bytes."""
+    return replace(entry, digest=hashlib.sha256(encode(entry)).hexdigest())
+
+
 def decode(data: bytes, key: str) -> Entry:
-    """Read an entry. Raises StateError naming the key where it is none."""
-    return _decode(data, key, Entry, _ENTRY_FIELDS)
+    """Read an entry, its digest with it. Raises StateError naming the key where it is none."""
+    return replace(_decode(data, key, _ENTRY, _ENTRY_FIELDS), digest=hashlib.sha256(data).hexdigest())
 
 
 def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
     """Read a checkpoint. Raises StateError naming the key where it is none."""
-    return _decode(data, key, Checkpoint, _CHECKPOINT_FIELDS)
+    return _decode(data, key, _CHECKPOINT, _CHECKPOINT_FIELDS)
 
 
-def _decode(data: bytes, key: str, kind: type[T], known: frozenset[str]) -> T:
+def _decode(data: bytes, key: str, decoder: msgspec.json.Decoder[T], known: frozenset[str]) -> T:
     """What is stored under `key`. A field or format of a newer Penstock is refused: misreading it would lose data."""
     try:
-        stored = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        found = msgspec.json.decode(stored.get("format", b"0"), type=int)
+        stored = _STORED.decode(data)
+        found = _FORMAT.decode(stored.get("format", b"0"))
         unknown = sorted(stored.keys() - known)
         if found <= FORMAT and not unknown:
-            return msgspec.json.decode(data, type=kind)
+            return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         msg = f"state log: `{key}` is damaged ({error}); restore it from a backup or a bucket version"
         raise StateError(msg) from error

@@ -55,7 +55,7 @@ def tables(store: Store, names: Names) -> Iterator[pa.Table]:
     at = 1
     while True:
         if at in longest:
-            yield _file(store, names.objects(at, longest[at]))
+            yield read_list(store, names.objects(at, longest[at]))
             at = longest[at] + 1
             continue
         start = min((first for first in longest if first > at), default=None)
@@ -103,7 +103,8 @@ def _longest(store: Store, names: Names) -> dict[int, int]:
     return found
 
 
-def _file(store: Store, key: str) -> pa.Table:
+def read_list(store: Store, key: str) -> pa.Table:
+    """A list of committed objects, a row each. Raises StateError where it is damaged."""
     try:
         table = pq.read_table(pa.BufferReader(store.get(key)))
         return table.select(SCHEMA.names).cast(SCHEMA)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
@@ -20,6 +20,7 @@ from penstock.statelog.entries import (
     decode,
     decode_checkpoint,
     encode,
+    sealed,
 )
 from penstock.statelog.history import entries
 from penstock.statelog.objects import object_table
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from penstock.model import Commit, Plan
+    from penstock.statelog.entries import Complete, Reset
     from penstock.statelog.names import Names
     from penstock.store.base import Store
 
@@ -77,7 +79,7 @@ class StateLog:
         """Read the log and append a takeover entry, so that every older instance is refused from then on."""
         self.read()
         while True:
-            entry = self._entry(takeover=Takeover(self.head.writer))
+            entry = sealed(replace(self._entry(), takeover=Takeover(self.head.writer)))
             if self._create(entry) is entry:
                 self._advance(entry)
                 return self.head
@@ -92,7 +94,25 @@ class StateLog:
         closes: int | None = None,
         topics: Mapping[str, str] | None = None,
     ) -> Head:
-        """Append one entry; it is there when this returns.
+        """Append one entry of the engine; it is there when this returns. Raises as `add`."""
+        shaping = None if config is None else dict(config)
+        ids = dict(topics) if topics else None
+        empty = self._entry()
+        return self.add(
+            replace(empty, intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
+        )
+
+    def reset(self, resets: Sequence[Reset]) -> Head:
+        """Set positions; a plan that is still open is given up. Raises as `add`."""
+        is_open = self.head.open_intent
+        return self.add(replace(self._entry(), resets=tuple(resets), closes=None if is_open is None else is_open[0]))
+
+    def mark_complete(self, complete: Sequence[Complete]) -> Head:
+        """Record up to which time topics are complete. Raises as `add`."""
+        return self.add(replace(self._entry(), complete=tuple(complete)))
+
+    def add(self, entry: Entry) -> Head:
+        """Append an entry; it is there when this returns.
 
         Raises:
             TakenOverError: another instance appended before us; nothing was written, and nothing may be any more.
@@ -101,9 +121,7 @@ class StateLog:
                 raises this once more, because what the caller was about to say rests on an older `head`.
         """
         self._settle()
-        shaping = None if config is None else dict(config)
-        ids = dict(topics) if topics else None
-        entry = self._entry(intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
+        entry = sealed(entry)
         expected = apply(self.head, entry)
         standing = self._create(entry)
         if standing is not entry:
@@ -137,30 +155,16 @@ class StateLog:
         )
         raise TakenOverError(msg)
 
-    def _entry(
-        self,
-        *,
-        takeover: Takeover | None = None,
-        config: dict[str, str] | None = None,
-        intent: Plan | None = None,
-        commits: tuple[Commit, ...] = (),
-        closes: int | None = None,
-        topics: dict[str, str] | None = None,
-    ) -> Entry:
+    def _entry(self) -> Entry:
+        """The next entry, by this writer, with nothing in it."""
         now = self.writer.clock_ms()
-        time = dt.datetime.fromtimestamp(now / 1000, dt.timezone.utc).isoformat(timespec="milliseconds")
         return Entry(
             seq=self.head.seq + 1,
             writer=self.writer.id,
             host=self.writer.host,
             time_ms=now,
-            time=time,
-            takeover=takeover,
-            config=config,
-            intent=intent,
-            commits=commits,
-            closes=closes,
-            topics=topics,
+            time=dt.datetime.fromtimestamp(now / 1000, dt.timezone.utc).isoformat(timespec="milliseconds"),
+            previous=self.head.digest,
         )
 
     def _create(self, entry: Entry) -> Entry:

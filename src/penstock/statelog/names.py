@@ -25,9 +25,14 @@ class Names:
         """The key of an entry."""
         return f"{self.entries}{seq:020d}.json"
 
+    @property
+    def checkpoints(self) -> str:
+        """What the keys of all checkpoints begin with, and that of the hint."""
+        return f"{self.prefix}checkpoint/"
+
     def checkpoint(self, seq: int) -> str:
         """The key of the checkpoint behind an entry."""
-        return f"{self.prefix}checkpoint/{seq:020d}.json"
+        return f"{self.checkpoints}{seq:020d}.json"
 
     @property
     def object_lists(self) -> str:
@@ -38,6 +43,10 @@ class Names:
         """The key of the list of objects that the entries `first` to `last` committed."""
         return f"{self.object_lists}{first:020d}-{last:020d}.parquet"
 
+    def restored(self, restore: str, part: str) -> str:
+        """The key of a part of a restore's map of offsets."""
+        return f"{self.prefix}restore/{restore}/{part}.json"
+
     def probe(self, writer: str) -> str:
         """Where conditional writes are tried out."""
         return f"{self.prefix}probe/{writer}"
@@ -45,6 +54,11 @@ class Names:
     def seq_of_entry(self, key: str) -> int | None:
         """The seq in an entry's key."""
         digits = key.removeprefix(self.entries).removesuffix(".json")
+        return int(digits) if digits.isdecimal() else None
+
+    def seq_of_checkpoint(self, key: str) -> int | None:
+        """The seq in a checkpoint's key; None for the hint's."""
+        digits = key.removeprefix(self.checkpoints).removesuffix(".json")
         return int(digits) if digits.isdecimal() else None
 
     def span_of_objects(self, key: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from penstock.model import CommittedObject
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from penstock.model import TopicPartition
     from penstock.statelog.entries import Entry
 
 SCHEMA = pa.schema(
@@ -28,11 +29,16 @@ SCHEMA = pa.schema(
 def rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """A row of `SCHEMA` per committed object, in the order of the log."""
     return [
-        {"entry": entry.seq, "topic": commit.tp.topic, "partition": commit.tp.partition, **asdict(each)}
+        object_row(entry.seq, commit.tp, each)
         for entry in entries
         for commit in entry.commits
         for each in commit.objects
     ]
+
+
+def object_row(seq: int, tp: TopicPartition, committed: CommittedObject) -> dict[str, Any]:
+    """One row: what entry `seq` committed."""
+    return {"entry": seq, "topic": tp.topic, "partition": tp.partition, **asdict(committed)}
 
 
 def object_table(entries: Iterable[Entry]) -> bytes:

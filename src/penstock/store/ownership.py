@@ -20,6 +20,8 @@ CONNECTOR, SEQ, FIRST_OFFSET, RECORDS, CRC32C = (
     "penstock-records",
     "penstock-crc32c",
 )
+COMPLETE_UNTIL = "penstock-complete-until"
+"""On a `_SUCCESS` marker: the end of its time partition, in milliseconds since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)

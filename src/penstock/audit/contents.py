@@ -1,0 +1,158 @@
+"""One object's bytes against what was committed of it: size, checksum, and how many records they hold.
+
+Nothing is decoded: Avro blocks and Parquet footers say how many records there are, lines are counted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import sys
+import zlib
+from typing import IO, TYPE_CHECKING, cast
+
+import fastavro
+import google_crc32c
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.audit.findings import Finding
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from penstock.model import CommittedObject
+
+_PIECE = 1024 * 1024
+_DAMAGED = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    StopIteration,
+    OSError,
+    lzma.LZMAError,
+    zlib.error,
+    zstd.ZstdError,
+    pa.ArrowException,
+)
+"""What the readers of formats raise for bytes that are none of theirs."""
+
+
+def crc_and_size(file: IO[bytes]) -> tuple[str, int]:
+    """CRC-32C as 8 hex digits, and how many bytes there are."""
+    crc = size = 0
+    for piece in _pieces(file):
+        crc, size = google_crc32c.extend(crc, piece), size + len(piece)
+    return f"{crc:08x}", size
+
+
+def check(file: IO[bytes], committed: CommittedObject, file_format: str, separator: bytes) -> list[Finding]:
+    """What is wrong with an object. `file_format`: `format.class` of its view; `separator`: behind each bytes record.
+
+    Records are counted only in the bytes that were committed: others are not worth another finding.
+    """
+    crc, size = crc_and_size(file)
+    if size != committed.size:
+        return [Finding("object.size", committed.key, f"has {size} bytes; {committed.size} were committed")]
+    if crc != committed.crc32c:
+        what = f"has CRC-32C {crc}; {committed.crc32c} was committed: its contents were changed"
+        return [Finding("object.checksum", committed.key, what)]
+    try:
+        counted = _count(file, committed.key, file_format, separator)
+    except _DAMAGED as error:
+        what = f"is as it was written, but cannot be read as {file_format}: {error or type(error).__name__}"
+        return [Finding("object.records", committed.key, what)]
+    if counted is None or committed.records in counted:
+        return []
+    most = "" if len(counted) == 1 else "at most "
+    what = f"holds {most}{counted.stop - 1} records, but its entry says {committed.records}"
+    return [Finding("object.records", committed.key, what)]
+
+
+def digest(file: IO[bytes], key: str, file_format: str) -> str:
+    """Of the records alone: the same where another build of a library compressed the same records."""
+    hasher = hashlib.blake2b(digest_size=16)
+    file.seek(0)
+    if file_format == "avro":
+        for block in fastavro.block_reader(_unpacked(file, key)):
+            hasher.update(block.bytes_.getvalue())  # type: ignore[attr-defined]  # not in its types
+    elif file_format == "parquet":
+        for batch in pq.ParquetFile(pa.BufferReader(file.read())).iter_batches():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            hasher.update(sink.getvalue())
+    else:
+        for piece in _pieces(_unpacked(file, key)):
+            hasher.update(piece)
+    return hasher.hexdigest()
+
+
+def _count(file: IO[bytes], key: str, file_format: str, separator: bytes) -> range | None:
+    """How many records there may be; None where the format does not tell."""
+    counter = _COUNTERS.get(file_format)
+    if counter is None:
+        return None
+    file.seek(0)
+    return counter(_unpacked(file, key), separator)
+
+
+def _unpacked(file: IO[bytes], key: str) -> IO[bytes]:
+    """By the end of its name, as `s3.compression.type` made it."""
+    suffix = next((each for each in _PACKINGS if key.endswith(each)), "")
+    file.seek(0)
+    return _PACKINGS[suffix](file) if suffix else file
+
+
+def _avro(file: IO[bytes], _separator: bytes) -> range:
+    count = sum(block.num_records for block in fastavro.block_reader(file))
+    return range(count, count + 1)
+
+
+def _parquet(file: IO[bytes], _separator: bytes) -> range:
+    count = pq.ParquetFile(file).metadata.num_rows
+    return range(count, count + 1)
+
+
+def _json(file: IO[bytes], _separator: bytes) -> range:
+    count = sum(piece.count(b"\n") for piece in _pieces(file, rewind=False))
+    return range(count, count + 1)
+
+
+def _bytes(file: IO[bytes], separator: bytes) -> range | None:
+    """Separators may also be part of records, so there are at most as many records as separators."""
+    if not separator:
+        return None
+    count, tail = 0, b""
+    for piece in _pieces(file, rewind=False):
+        *whole, tail = (tail + piece).split(separator)
+        count += len(whole)
+        tail = tail[max(len(tail) - len(separator) + 1, 0) :]
+    return range(count + 1)
+
+
+_COUNTERS: Mapping[str, Callable[[IO[bytes], bytes], range | None]] = {
+    "avro": _avro,
+    "json": _json,
+    "bytes": _bytes,
+    "parquet": _parquet,
+}
+_PACKINGS: Mapping[str, Callable[[IO[bytes]], IO[bytes]]] = {
+    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb")),
+    ".zst": lambda file: cast("IO[bytes]", zstd.ZstdFile(file)),
+}
+
+
+def _pieces(file: IO[bytes], *, rewind: bool = True) -> Iterator[bytes]:
+    if rewind:
+        file.seek(0)
+    while piece := file.read(_PIECE):
+        yield piece

@@ -1,0 +1,92 @@
+"""From a recorded configuration to the readers of what was written with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.converters import resolve
+from penstock.restore.frames import DelimitedRecords, LengthRecords
+from penstock.restore.payloads import part_reader
+from penstock.restore.reading import PlainValues, Readers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from penstock.config import SinkConfig
+    from penstock.restore.plan import Carried
+    from penstock.restore.records import ValueReader
+    from penstock.restore.schema_ids import SchemaIds
+
+_SEPARATED = ("bytes", "block_gzip")
+_CHANGED = {
+    ("avro", "block_gzip"): "JSON: their Avro values were stored as that",
+    ("json_envelope", "block_gzip"): "JSON without the schema that was around each",
+    ("avro", "json"): "JSON: their Avro values were stored as that",
+    ("json_envelope", "json"): "JSON without the schema that was around each",
+    ("json_envelope", "parquet"): "Avro in Confluent's wire format: their JSON was stored as columns",
+    ("json", "parquet"): "JSON made of columns: without members that are null, and without their own spelling",
+    ("json_envelope", "avro"): "Avro in Confluent's wire format: their JSON was stored as that",
+}
+
+
+def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
+    """The readers for one configuration. `ids`: called where Avro data need their schema's id.
+
+    Raises:
+        PenstockError: it stores values or keys in a way that cannot be taken back.
+    """
+    name = resolve(config.value_converter, config.converter_options)
+    values: ValueReader | None = _framed(config)
+    if values is None:
+        values = PlainValues(part_reader(name, config.format_class, "value", separator=_separator(config), ids=ids))
+    records, separated = config.records, {"value"} if config.format_class in _SEPARATED else set()
+    keys = None
+    if records.store_keys:
+        converter = resolve(records.key_converter, config.key_converter_options)
+        separator = config.bytearray_separator.encode()
+        keys = part_reader(converter, records.keys_format, "key", separator=separator, ids=ids)
+        separated |= {"keys"} if records.keys_format in _SEPARATED else set()
+    return Readers(values, keys, frozenset(separated))
+
+
+def _separator(config: SinkConfig) -> bytes:
+    is_block = config.format_class == "block_gzip"
+    return (config.block_gzip.value_delimiter if is_block else config.bytearray_separator).encode()
+
+
+def _framed(config: SinkConfig) -> ValueReader | None:
+    """The reader of block-GZIP's records, where more than a delimiter is around them."""
+    chosen = config.block_gzip
+    if config.format_class != "block_gzip":
+        return None
+    if chosen.records == "binary":
+        return LengthRecords(chosen.has_keys)
+    return DelimitedRecords(chosen.key_delimiter.encode(), _separator(config)) if chosen.has_keys else None
+
+
+def carried(config: SinkConfig) -> Carried:
+    """What the records of a value file of this configuration carry."""
+    framed = _framed(config)
+    return frozenset() if framed is None else framed.carried
+
+
+@dataclass(frozen=True, slots=True)
+class ByShape:
+    """The readers of each recorded configuration, made when a file of it is first read."""
+
+    config: SinkConfig
+    shapes: Sequence[Mapping[str, str]]
+    ids: Callable[[], SchemaIds]
+    _made: dict[int, Readers] = field(default_factory=dict)
+
+    def changed(self, shape: int) -> str | None:
+        """What values come back as, where that is not what they were."""
+        config = self.config.with_shaping(self.shapes[shape])
+        return _CHANGED.get((resolve(config.value_converter, config.converter_options), config.format_class))
+
+    def __call__(self, shape: int) -> Readers:
+        """Raises PenstockError as `readers`."""
+        if shape not in self._made:
+            self._made[shape] = readers(self.config.with_shaping(self.shapes[shape]), self.ids)
+        return self._made[shape]
