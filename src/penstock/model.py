@@ -94,14 +94,15 @@ class Gather:
     """How the reader lays out record values while it copies them once.
 
     `strip`: bytes dropped from the front of each value; 5 for the Confluent wire prefix, whose schema id is then read
-    into `Records.schema_ids`. `separator`: bytes appended to each non-null value. `keys`, `headers`: whether those
-    are wanted.
+    into `Records.schema_ids`. `separator`: bytes appended to each non-null value. `keys`, `headers`,
+    `timestamp_types`: whether those are wanted.
     """
 
     strip: Literal[0, 5] = 0
     separator: bytes = b""
     keys: bool = False
     headers: bool = False
+    timestamp_types: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Records:
     `offsets`, `timestamps`: int64 per record. `schema_ids`: int32 per record with `Gather.strip == 5`, else None; -1
     where the value is not Confluent wire (first byte not 0, or shorter than 5), -2 where it is null. `next_offset`:
     every offset below it has been seen, so the range can end although its last offsets hold no visible record. May be
-    empty. `headers`: the raw bytes of each record's header area (count varint included).
+    empty. `headers`: the raw bytes of each record's header area (count varint included). `timestamp_types`: int32 per
+    record, 0 for the producer's time and 1 for the broker's.
     """
 
     tp: TopicPartition
@@ -122,6 +124,7 @@ class Records:
     schema_ids: NDArray[np.int32] | None = None
     keys: Slices | None = None
     headers: Slices | None = None
+    timestamp_types: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)

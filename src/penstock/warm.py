@@ -7,12 +7,12 @@ from penstock.columnar import arrays
 from penstock.converters import framed
 from penstock.fields import avro, keys
 from penstock.formats import rows
-from penstock.kafka import walk
+from penstock.kafka import headers, walk
 
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, cutter, rows, avro, keys, arrays, framed, envelope):
+    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope):
         module.warm()
 
 

@@ -176,9 +176,17 @@ def _records(
             schema_ids=ids if gather.strip else None,
             keys=_slices(data, spans[:count], walk.KEY_START)[0] if gather.keys else None,
             headers=_slices(data, spans[:count], walk.HEADERS_START)[0] if gather.headers else None,
+            timestamp_types=_timestamp_types(table, offsets[:count]) if gather.timestamp_types else None,
         )
     if wrong != walk.FINE:
         raise DataError(planned.tp, _place(table[batch], start), _WRONG[wrong])
+
+
+def _timestamp_types(table: Ints, offsets: Ints) -> NDArray[np.int32]:
+    """Whose time each record has, which is an attribute of its batch."""
+    batches = np.searchsorted(table[:, LAST_OFFSET], offsets)
+    types: NDArray[np.int32] = (table[batches, ATTRIBUTES] & walk.APPEND_TIME != 0).astype(np.int32)
+    return types
 
 
 def _slices(

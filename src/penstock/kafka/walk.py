@@ -30,7 +30,7 @@ VALUE_START, VALUE_SIZE, KEY_START, KEY_SIZE, HEADERS_START, HEADERS_SIZE = rang
 HEADER_SIZE = 61  # of a batch, up to its first record
 SMALLEST_RECORD = 7  # one byte for each of its fields
 _LENGTH_AT, _MAGIC_AT, _UP_TO_LENGTH = 8, 16, 12
-_APPEND_TIME = 8  # attribute bit: the broker's time is every record's time
+APPEND_TIME = 8  # attribute bit: the broker's time is every record's time
 _VARINT_BITS = 63
 _LAST_OFFSET = 0x7FFFFFFFFFFFFFFF
 _WIRE_PREFIX = 5
@@ -53,7 +53,7 @@ def _big_endian(data: Bytes, at: int, size: int) -> int:
 
 
 @compiled
-def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
+def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The zigzag number at `at` and the place behind it; -1 where none ends before `end`, or `at` is -1 already."""
     value = np.int64(0)
     shift = 0
@@ -110,12 +110,12 @@ def scan(data: Bytes, start: int, end: int, table: Ints) -> tuple[int, int, int]
 @compiled
 def _headers(data: Bytes, at: int, end: int) -> bool:
     """Whether `data[at:end]` is one whole header area."""
-    count, at = _varint(data, at, end)
+    count, at = varint(data, at, end)
     if at < 0 or count < 0:
         return False
     for _ in range(count):
         for lowest in (0, -1):  # a key is never null, a value may be
-            size, at = _varint(data, at, end)
+            size, at = varint(data, at, end)
             if at < 0 or size < lowest or size > end - at:
                 return False
             at += max(size, 0)
@@ -125,14 +125,14 @@ def _headers(data: Bytes, at: int, end: int) -> bool:
 @compiled
 def _record(data: Bytes, at: int, end: int, span: Ints) -> tuple[int, int, int, int]:
     """Read the record at `at` into `span`: time delta, offset delta, the place behind, what is wrong."""
-    size, at = _varint(data, at, end)
+    size, at = varint(data, at, end)
     if at < 0 or size < 1 or size > end - at:
         return 0, 0, at, BAD_RECORD
     end = at + size
-    time, at = _varint(data, at + 1, end)
-    offset, at = _varint(data, at, end)
+    time, at = varint(data, at + 1, end)
+    offset, at = varint(data, at, end)
     for column in (KEY_START, VALUE_START):
-        size, at = _varint(data, at, end)
+        size, at = varint(data, at, end)
         if at < 0 or size < -1 or size > end - at:
             return 0, 0, at, BAD_RECORD
         span[column], span[column + 1] = at, size
@@ -160,7 +160,7 @@ def walk(
         if at < 0 or at > body_end or body_end > len(data):
             return whole, BAD_BODY, batch
         last = row[BASE_OFFSET] - 1
-        by_broker = row[ATTRIBUTES] & _APPEND_TIME
+        by_broker = row[ATTRIBUTES] & APPEND_TIME
         for _ in range(row[RECORDS]):
             time, delta, at, wrong = _record(data, at, body_end, span)
             if wrong != FINE:

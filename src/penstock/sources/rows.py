@@ -1,0 +1,108 @@
+"""Records as Arrow batches with the columns of Spark's Kafka source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import DataError
+from penstock.kafka.headers import header_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from penstock.model import Records, Slices
+    from penstock.sources.filters import Condition
+
+MICROSECONDS = pa.timestamp("us", tz="UTC")
+HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+_LATEST_MS = (2**63 - 1) // 1000
+_LONGEST = 2**31 - 1
+
+
+def schema(value: pa.DataType, *, headers: bool) -> pa.Schema:
+    """The columns, `value` of the type given."""
+    columns = [
+        ("key", pa.binary()),
+        ("value", value),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", MICROSECONDS),
+        ("timestampType", pa.int32()),
+    ]
+    return pa.schema([*columns, ("headers", HEADERS)] if headers else columns)
+
+
+def batch(records: Records, values: pa.Array, target: pa.Schema) -> pa.RecordBatch:
+    """One row per record.
+
+    Raises:
+        DataError: a timestamp that Spark's type cannot hold.
+    """
+    count = len(records)
+    columns: dict[str, Any] = {
+        "key": binary(records.keys) if records.keys is not None else pa.nulls(count, pa.binary()),
+        "value": values,
+        "topic": pa.repeat(pa.scalar(records.tp.topic), count),
+        "partition": pa.repeat(pa.scalar(records.tp.partition, pa.int32()), count),
+        "offset": pa.array(records.offsets),
+        "timestamp": pa.array(microseconds(records)).view(MICROSECONDS),
+        "timestampType": pa.array(records.timestamp_types),
+    }
+    if "headers" in target.names and records.headers is not None:
+        columns["headers"] = _headers(records.headers)
+    return pa.RecordBatch.from_arrays([columns[name] for name in target.names], schema=target)
+
+
+def microseconds(records: Records) -> NDArray[np.int64]:
+    """The records' times in Spark's unit."""
+    times = records.timestamps
+    if len(times) and (times.max() > _LATEST_MS or times.min() < -_LATEST_MS):
+        row = int(np.flatnonzero(np.abs(times) > _LATEST_MS)[0])
+        reason = f"its timestamp `{times[row]}` ms is out of the range of Spark's timestamps"
+        raise DataError(records.tp, int(records.offsets[row]), reason)
+    return times * 1000
+
+
+def mask(records: Records, conditions: Sequence[Condition]) -> NDArray[np.bool_] | None:
+    """Which records fit the conditions on offset and timestamp; None where there are no such conditions."""
+    chosen: NDArray[np.bool_] | None = None
+    for each in conditions:
+        if each.column in ("offset", "timestamp"):
+            column = records.offsets if each.column == "offset" else microseconds(records)
+            found: NDArray[np.bool_] = each.holds(column)
+            chosen = found if chosen is None else chosen & found
+    return chosen
+
+
+def binary(items: Slices) -> pa.Array:
+    """Byte strings as Arrow's, without copying them."""
+    if len(items.data) > _LONGEST:
+        msg = f"{len(items.data)} bytes in one batch; Arrow's binary holds 2 GiB"
+        raise ValueError(msg)
+    offsets = pa.py_buffer(items.offsets.astype(np.int32))
+    valid = None if items.valid is None else pa.py_buffer(np.packbits(items.valid, bitorder="little"))
+    return pa.Array.from_buffers(pa.binary(), len(items), [valid, offsets, pa.py_buffer(items.data)])
+
+
+def text(items: Slices) -> pa.Array:
+    """Byte strings as UTF-8; malformed bytes are read as U+FFFD, as Java does."""
+    raw = binary(items)
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        found = [None if item is None else item.decode("utf-8", "replace") for item in raw.to_pylist()]
+        return pa.array(found, pa.string())
+
+
+def _headers(areas: Slices) -> pa.Array:
+    """A list of headers per record; null where there are none, as Spark has it."""
+    ends, names, values = header_columns(areas)
+    items = pa.StructArray.from_arrays([text(names), binary(values)], fields=list(HEADERS.value_type))
+    empty = pa.array(np.diff(ends) == 0)
+    return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), items, type=HEADERS, mask=empty)

@@ -1,0 +1,56 @@
+"""How the column `value` is made: binary as it is, or decoded to a type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from penstock.model import Gather
+from penstock.sources.rows import binary
+
+if TYPE_CHECKING:
+    from penstock.model import Records
+
+
+class Decoder(Protocol):
+    """Decodes the values of a query's records in one process; may keep what it learns of schemas."""
+
+    @property
+    def gather(self) -> Gather:
+        """How the reader has to lay out values for it."""
+        ...
+
+    def decode(self, records: Records) -> pa.Array:
+        """One value per record, of the column's type. Raises DataError, RegistryUnavailable."""
+        ...
+
+
+class Values(Protocol):
+    """What the column `value` is; pickled to the executors."""
+
+    @property
+    def type(self) -> pa.DataType:
+        """Its Arrow type."""
+        ...
+
+    def opened(self) -> Decoder:
+        """What decodes it, made in the process that reads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Values as they are."""
+
+    type: pa.DataType = pa.binary()  # noqa: RUF009 - Arrow types are values
+    gather: Gather = Gather()  # noqa: RUF009
+
+    def opened(self) -> Plain:
+        """There is nothing to open."""
+        return self
+
+    def decode(self, records: Records) -> pa.Array:
+        """No byte is copied."""
+        return binary(records.values)
