@@ -7,7 +7,7 @@ import json
 import re
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2 as httpx
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -16,8 +16,9 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from penstock.errors import ConfigError, RegistryUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+T = TypeVar("T")
 _NOT_FOUND = 404
 _REFUSED = (401, 403)
 _SERVER_ERROR = 500
@@ -80,6 +81,19 @@ class Registry:
             self._known[key] = self._fetch(schema_id, subject)
         return self._known[key]
 
+    def versions(self, subject: str) -> list[Registered]:
+        """Every version of a subject, the oldest first; none where the registry does not have it.
+
+        Raises:
+            RegistryUnavailable: it does not answer, or refuses.
+        """
+
+        def ask() -> list[Registered]:
+            client = self._connected()
+            return [self._version(client, subject, number) for number in sorted(client.get_versions(subject))]
+
+        return self._answer(ask) or []
+
     def check(self) -> None:
         """Ask for a schema that is not there: the cheapest question that shows whether the login is right.
 
@@ -89,8 +103,12 @@ class Registry:
         self._fetch(_NO_SCHEMA, "")
 
     def _fetch(self, schema_id: int, subject: str) -> Registered | None:
+        return self._answer(lambda: self._ask(schema_id, subject))
+
+    def _answer(self, ask: Callable[[], T]) -> T | None:
+        """What the registry answers; None where it does not have what it is asked for."""
         try:
-            return self._ask(schema_id, subject)
+            return ask()
         except SchemaRegistryError as error:
             if (error.error_code or 0) // 100 == _NOT_FOUND:
                 return None
@@ -113,6 +131,12 @@ class Registry:
                 raise
             version = None  # registered under another naming strategy
         return Registered(str(schema.schema_str), schema.schema_type or "AVRO", version, named)
+
+    def _version(self, client: SchemaRegistryClient, subject: str, number: int) -> Registered:
+        schema = client.get_version(subject, number).schema
+        named: dict[str, Any] = {}
+        self._collect(client, schema.references or [], named)
+        return Registered(str(schema.schema_str), schema.schema_type or "AVRO", number, named)
 
     def _collect(self, client: SchemaRegistryClient, references: list[Any], named: dict[str, Any]) -> None:
         for reference in references:

@@ -104,6 +104,20 @@ class _Nodes:
         return np.array(self.rows, dtype=np.int64), np.array([*flat, 0], dtype=np.int64)
 
 
+def datum_ends(data: Bytes, offsets: Longs, rows: Longs, schema: tuple[Longs, Longs]) -> Longs:
+    """The place behind the datum in each of `rows`, or -1 where it is malformed. `schema`: of `tables`."""
+    result = np.empty(len(rows), dtype=np.int64)
+    walk.ends(data, offsets, rows, schema, result)
+    return result
+
+
+def tables(schema: Json) -> tuple[Longs, Longs]:
+    """A schema as the walk wants it."""
+    nodes = _Nodes()
+    nodes.add(schema, "")
+    return nodes.tables()
+
+
 @dataclass(frozen=True, slots=True)
 class AvroField:
     """Reads one field of data of one schema."""

@@ -207,9 +207,21 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
         result[i, LEAF], result[i, VALUE], result[i, SIZE] = leaf, value, size
 
 
+@compiled
+def ends(data: Array, offsets: Array, rows: Array, schema: Array, result: Array) -> None:
+    """Fill `result` with the place behind the datum of each of `rows`, or -1 where it is malformed.
+
+    Bytes of a row behind its datum are passed over, as Java's reader does.
+    """
+    stack = np.empty((_DEEPEST, 2), dtype=np.int64)
+    for i in range(len(rows)):
+        result[i] = _skip(data, offsets[rows[i]], offsets[rows[i] + 1], 0, schema, stack)
+
+
 def warm() -> None:
     """Compile, or load from numba's cache, what `find` calls."""
     longs = np.zeros(1, dtype=np.int64)
     table = np.zeros((1, NODE_COLUMNS), dtype=np.int64)
     path = (np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.uint8), longs[:0])
     find(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], path, (table, longs), table)
+    ends(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], (table, longs), longs)

@@ -1,0 +1,115 @@
+"""JSON documents as Arrow arrays: many lines at once by Arrow's reader, one by one where that gives up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
+
+from penstock.sources.types import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UNREADABLE = (
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+    pa.ArrowException,
+)
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_ZONE = dt.timezone.utc
+
+
+def type_of(document: Any) -> pa.DataType:  # noqa: ANN401 - JSON
+    """The type of a document: objects are structs, whole numbers longs, all else as Spark infers it."""
+    if isinstance(document, dict):
+        return pa.struct([pa.field(name, type_of(value)) for name, value in document.items()])
+    if isinstance(document, list):
+        return pa.list_(pa.field("element", merged(type_of(each) for each in document)))
+    if isinstance(document, bool):
+        return pa.bool_()
+    if isinstance(document, int):
+        return pa.int64() if _LEAST <= document <= _MOST else pa.float64()
+    if isinstance(document, float):
+        return pa.float64()
+    return pa.null() if document is None else pa.string()
+
+
+def merged(types: Iterable[pa.DataType]) -> pa.DataType:
+    """The type of documents of all these types; what is of different kinds is text, as in Spark."""
+    return merge(types, or_text=True)
+
+
+def lines_array(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
+    """`count` documents, one on each line, as structs of the type; None where Arrow's reader does not take them."""
+    if not pa.types.is_struct(target) or not len(list(target)) or not _simple(target):
+        return None
+    options = pj.ParseOptions(pa.schema(list(target)), newlines_in_values=False, unexpected_field_behavior="ignore")
+    reading = pj.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    try:
+        table = pj.read_json(pa.BufferReader(lines), reading, options)
+    except pa.ArrowException:
+        return None
+    if len(table) != count:
+        return None
+    columns = [column.combine_chunks() for column in table.select([each.name for each in target]).columns]
+    return pa.StructArray.from_arrays(columns, fields=list(target))
+
+
+def document_array(document: bytes, target: pa.DataType) -> pa.Array:
+    """One document as an array of the type. Raises one of `UNREADABLE`."""
+    return pa.array([shaped(msgspec.json.decode(document), target)], target)
+
+
+def shaped(value: Any, target: pa.DataType) -> Any:  # noqa: ANN401 - JSON
+    """A value as Arrow takes it for a type. Raises ValueError where it does not fit."""
+    if value is None:
+        return None
+    if pa.types.is_struct(target) and isinstance(value, dict):
+        return {each.name: shaped(value.get(each.name), each.type) for each in target}
+    if pa.types.is_map(target) and isinstance(value, dict):
+        return [(name, shaped(each, target.item_type)) for name, each in value.items()]
+    if pa.types.is_list(target) and isinstance(value, list):
+        return [shaped(each, target.value_type) for each in value]
+    if pa.types.is_string(target):
+        return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if pa.types.is_boolean(target) == isinstance(value, bool) and not isinstance(value, (dict, list)):
+        return _scalar(value, target)
+    msg = f"`{json.dumps(value)[:60]}` does not fit the type `{target}`"
+    raise ValueError(msg)
+
+
+def _scalar(value: Any, target: pa.DataType) -> Any:  # noqa: ANN401
+    if pa.types.is_floating(target) and isinstance(value, int):
+        return float(value)
+    if isinstance(value, str) and (pa.types.is_temporal(target) or pa.types.is_decimal(target)):
+        return pa.scalar(value).cast(target).as_py()
+    if isinstance(value, float) and pa.types.is_integer(target) and not value.is_integer():
+        msg = f"`{value}` does not fit the type `{target}`"
+        raise ValueError(msg)
+    return int(value) if isinstance(value, float) and pa.types.is_integer(target) else value
+
+
+def _simple(target: pa.DataType) -> bool:
+    """Whether Arrow's reader makes of the type what `shaped` makes."""
+    if pa.types.is_struct(target):
+        return all(_simple(each.type) for each in target)
+    if pa.types.is_list(target):
+        return _simple(target.value_type)
+    return target in (pa.int64(), pa.float64(), pa.bool_(), pa.string())
+
+
+def null_rows(count: int, rows: Iterable[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which of `count` rows are among `rows`."""
+    found = np.zeros(count, np.bool_)
+    found[list(rows)] = True
+    return found
