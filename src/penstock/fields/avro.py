@@ -104,15 +104,21 @@ class _Nodes:
         return np.array(self.rows, dtype=np.int64), np.array([*flat, 0], dtype=np.int64)
 
 
-def datum_ends(data: Bytes, offsets: Longs, rows: Longs, schema: tuple[Longs, Longs]) -> Longs:
-    """The place behind the datum in each of `rows`, or -1 where it is malformed. `schema`: of `tables`."""
-    result = np.empty(len(rows), dtype=np.int64)
-    walk.ends(data, offsets, rows, schema, result)
+def boundaries(data: Bytes, count: int, schema: tuple[Longs, Longs]) -> Longs:
+    """Where each of `count` data begins that lie one behind the other, and where the last one ends.
+
+    `schema`: of `tables`. Raises ValueError where one is malformed; it says which, from 0.
+    """
+    result = np.empty(count + 1, dtype=np.int64)
+    found = int(walk.boundaries(data, schema, result))
+    if found < count:
+        msg = f"datum {found} is malformed"
+        raise ValueError(msg)
     return result
 
 
 def tables(schema: Json) -> tuple[Longs, Longs]:
-    """A schema as the walk wants it."""
+    """A schema as `boundaries` wants it."""
     nodes = _Nodes()
     nodes.add(schema, "")
     return nodes.tables()

@@ -208,14 +208,19 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
 
 
 @compiled
-def ends(data: Array, offsets: Array, rows: Array, schema: Array, result: Array) -> None:
-    """Fill `result` with the place behind the datum of each of `rows`, or -1 where it is malformed.
+def boundaries(data: Array, schema: Array, result: Array) -> int:
+    """Fill `result` with where each of the data begins that lie one behind the other, and where the last one ends.
 
-    Bytes of a row behind its datum are passed over, as Java's reader does.
+    Returns how many are well-formed: fewer than `len(result) - 1` where one is not.
     """
     stack = np.empty((_DEEPEST, 2), dtype=np.int64)
-    for i in range(len(rows)):
-        result[i] = _skip(data, offsets[rows[i]], offsets[rows[i] + 1], 0, schema, stack)
+    result[0] = 0
+    for i in range(len(result) - 1):
+        at = _skip(data, result[i], len(data), 0, schema, stack)
+        if at < 0:
+            return i
+        result[i + 1] = at
+    return len(result) - 1
 
 
 def warm() -> None:
@@ -224,4 +229,4 @@ def warm() -> None:
     table = np.zeros((1, NODE_COLUMNS), dtype=np.int64)
     path = (np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.uint8), longs[:0])
     find(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], path, (table, longs), table)
-    ends(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], (table, longs), longs)
+    boundaries(np.zeros(1, dtype=np.uint8), (table, longs), longs)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
@@ -26,7 +24,6 @@ UNREADABLE = (
     pa.ArrowException,
 )
 _LEAST, _MOST = -(2**63), 2**63 - 1
-_ZONE = dt.timezone.utc
 
 
 def type_of(document: Any) -> pa.DataType:  # noqa: ANN401 - JSON
@@ -51,7 +48,7 @@ def merged(types: Iterable[pa.DataType]) -> pa.DataType:
 
 def lines_array(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
     """`count` documents, one on each line, as structs of the type; None where Arrow's reader does not take them."""
-    if not pa.types.is_struct(target) or not len(list(target)) or not _simple(target):
+    if not pa.types.is_struct(target) or not list(target) or not _simple(target):
         return None
     options = pj.ParseOptions(pa.schema(list(target)), newlines_in_values=False, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(use_threads=False, block_size=len(lines) + 1)
@@ -65,9 +62,11 @@ def lines_array(lines: bytes, count: int, target: pa.DataType) -> pa.Array | Non
     return pa.StructArray.from_arrays(columns, fields=list(target))
 
 
-def document_array(document: bytes, target: pa.DataType) -> pa.Array:
-    """One document as an array of the type. Raises one of `UNREADABLE`."""
-    return pa.array([shaped(msgspec.json.decode(document), target)], target)
+def value(document: bytes, target: pa.DataType) -> Any:  # noqa: ANN401 - JSON
+    """A document as Arrow takes it for a type. Raises one of `UNREADABLE`."""
+    found = shaped(msgspec.json.decode(document), target)
+    pa.scalar(found, target)
+    return found
 
 
 def shaped(value: Any, target: pa.DataType) -> Any:  # noqa: ANN401 - JSON
@@ -106,10 +105,3 @@ def _simple(target: pa.DataType) -> bool:
     if pa.types.is_list(target):
         return _simple(target.value_type)
     return target in (pa.int64(), pa.float64(), pa.bool_(), pa.string())
-
-
-def null_rows(count: int, rows: Iterable[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of `count` rows are among `rows`."""
-    found = np.zeros(count, np.bool_)
-    found[list(rows)] = True
-    return found

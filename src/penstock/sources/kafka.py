@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from penstock.errors import ConfigError
 from penstock.kafka.cluster import Cluster
 from penstock.model import PlannedRange
+from penstock.sources.discovery import typed, values_of
 from penstock.sources.edge import plainly
 from penstock.sources.filters import accept, bounds, passes
 from penstock.sources.options import FORMAT, parse
 from penstock.sources.ranges import batch_ranges, existing, pieces
 from penstock.sources.reading import Reading
 from penstock.sources.rows import schema as columns
-from penstock.sources.values import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
@@ -44,7 +44,7 @@ class KafkaSource(DataSource):
         """The columns of Spark's own source; `value` may be of a type."""
         with plainly():
             options = parse(self.options, "either")
-            return from_arrow_schema(columns(Plain().type, headers=options.headers))
+            return from_arrow_schema(columns(values_of(options).type, headers=options.headers))
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """What reads a batch."""
@@ -89,12 +89,17 @@ class KafkaBatchReader(DataSourceReader):
 
 
 def _reading(options: KafkaOptions, schema: StructType) -> Reading:
+    """How to read into the columns that `KafkaSource.schema` gave, or that the user did.
+
+    Raises:
+        ConfigError: those of the user are others.
+    """
     target = to_arrow_schema(schema, timezone="UTC")
-    fixed = columns(Plain().type, headers=options.headers)
-    if target != fixed:
+    kind = target.field("value").type if "value" in target.names and options.converter != "bytes" else pa.binary()
+    if target != columns(kind, headers=options.headers):
         msg = f"{FORMAT}: its columns are fixed; take out `.schema(...)`, which does not name them as they are"
         raise ConfigError([msg])
-    return Reading(options.kafka, Plain(), target, skip_lost=not options.fail_on_data_loss)
+    return Reading(options.kafka, typed(options, kind), target, skip_lost=not options.fail_on_data_loss)
 
 
 def _narrowed(ranges: list[PlannedRange], conditions: tuple[Condition, ...], kafka: Cluster) -> list[PlannedRange]:

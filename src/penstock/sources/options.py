@@ -16,6 +16,7 @@ from penstock.config.options import PREFIX, check_option_names, read_options
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, read_value
 from penstock.config.topic_pattern import TopicPattern
+from penstock.converters import KINDS, resolve
 from penstock.errors import ConfigError
 from penstock.kafka.settings import KafkaSettings
 from penstock.sources.positions import EARLIEST, LATEST, AtOffsets, AtTimes, Everywhere, parse_assignment, parse_offsets
@@ -77,6 +78,7 @@ def _place(text: str) -> Place:
 
 
 _PLACE = Parsed(_place, 'earliest, latest or JSON like `{"topic": {"0": 23, "1": -2}}`')
+_SUPPORTED = tuple(dict.fromkeys(name.removesuffix("_envelope") for name in KINDS))
 _BATCH, _STREAM = "batch", "stream"
 
 OPTIONS: tuple[tuple[Property, str], ...] = (
@@ -136,6 +138,7 @@ OPTIONS: tuple[tuple[Property, str], ...] = (
             name="value.converter",
             kind=Named(CONVERTERS),
             default="bytes",
+            supported=_SUPPORTED,
             origin="Connect",
             doc="How `value` is decoded; its options follow as `value.converter.*`. Without it, `value` is binary.",
         ),
@@ -264,7 +267,7 @@ def parse(options: Mapping[str, str], mode: Mode) -> KafkaOptions:
         parsed["maxOffsetsPerTrigger"],
         parsed["minOffsetsPerTrigger"] or 0,
         parsed["maxTriggerDelay"],
-        converter,
+        resolve(converter, converting),
         converting,
         parsed["value.schema"] or "",
         parsed["value.sample.records"],

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from penstock import converters
 from penstock.converters.base import RowFault, excerpt
-from penstock.converters.projection import UNREADABLE
 from penstock.errors import DataError
-from penstock.fields.avro import datum_ends, tables
 from penstock.formats.rows import contiguous
 from penstock.model import Slices
 from penstock.sources import json as documents
@@ -30,17 +26,18 @@ if TYPE_CHECKING:
     from penstock.converters.base import Chunk, Converter, Kind
     from penstock.model import Gather, Records
 
-_KIND: Mapping[str, Kind] = {"avro": "avro", "string": "text"}
-
 
 def kind_of(converter: str) -> Kind:
-    """The kind that a converter is asked for; everything that is not its own is typed by way of JSON."""
-    return _KIND.get(converter, "json")
+    """The kind that a converter (of `converters.resolve`) is asked for: Avro has types, JSON gets them by looking."""
+    if converter == "string":
+        return "text"
+    return "avro" if "avro" in converters.KINDS[converter] else "json"
 
 
 def build(converter: str, options: Mapping[str, str]) -> Converter:
     """The converter of a query. Raises ConfigError."""
-    return converters.build(converter, kind_of(converter), options, separator=b"", connect_meta_data=False)
+    plain = converters.ConverterOptions(connect_meta_data=False)
+    return converters.build(converter, kind_of(converter), options, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class TypedDecoder:
 
     values: Typed
     converter: Converter
-    _readers: dict[int, tuple[AvroReader, Any]] = field(default_factory=dict)
+    _readers: dict[int, AvroReader] = field(default_factory=dict)
 
     @property
     def gather(self) -> Gather:
@@ -97,31 +94,29 @@ class TypedDecoder:
         return parts, faults
 
     def _of_schema(self, chunk: Chunk, rows: NDArray[np.int64], code: int) -> tuple[list[_Part], list[RowFault]]:
-        reader, walkable = self._reader(code)
-        ends = datum_ends(chunk.data, chunk.offsets, rows, walkable)
-        faults = [self._malformed(chunk, int(row)) for row in rows[ends < 0]]
-        rows, ends = rows[ends >= 0], ends[ends >= 0]
-        body, count = _bodies(chunk, rows, ends), len(rows)
-        try:
-            return [(rows, conform(reader.block(body, count), self.values.type))], faults
-        except (*UNREADABLE, pa.ArrowException):
-            parts, more = self._one_by_one(reader, chunk, rows)
-            return parts, faults + more
+        if code not in self._readers:
+            self._readers[code] = AvroReader.of(self.converter.schema(code).text)
+        reader = self._readers[code]
+        bad = reader.faulty(chunk.data, chunk.offsets, rows)
+        faults = [_misfit(chunk, row, "it does not fit the schema it names") for row in rows[bad].tolist()]
+        parts, more = self._conformed(reader, chunk, rows[~bad])
+        return parts, faults + more
 
-    def _one_by_one(
+    def _conformed(
         self, reader: AvroReader, chunk: Chunk, rows: NDArray[np.int64]
     ) -> tuple[list[_Part], list[RowFault]]:
-        """To find the row that is at fault."""
-        parts: list[_Part] = []
-        faults: list[RowFault] = []
-        for row in rows.tolist():
-            datum = chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]].tobytes()
-            try:
-                value = conform(reader.array([reader.value(io.BytesIO(datum))]), self.values.type)
-                parts.append((np.array([row]), value))
-            except (*UNREADABLE, pa.ArrowException) as error:
-                faults.append(RowFault(row, f"its value does not fit the column ({error}); it is {excerpt(datum)}"))
-        return parts, faults
+        """Where a value does not fit the column, the rows are halved until it is found."""
+        if not len(rows):
+            return [], []
+        try:
+            return [(rows, conform(reader.array(chunk.data, chunk.offsets, rows), self.values.type))], []
+        except (pa.ArrowException, ValueError) as error:
+            if len(rows) == 1:
+                return [], [_misfit(chunk, int(rows[0]), str(error))]
+        half = len(rows) // 2
+        parts, faults = self._conformed(reader, chunk, rows[:half])
+        more_parts, more_faults = self._conformed(reader, chunk, rows[half:])
+        return parts + more_parts, faults + more_faults
 
     def _json(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         data, offsets = contiguous(chunk, rows)
@@ -129,43 +124,27 @@ class TypedDecoder:
             found = documents.lines_array(data[offsets[0] : offsets[-1]].tobytes(), len(rows), self.values.type)
             if found is not None:
                 return [(rows, found)], []
-        parts: list[_Part] = []
-        faults: list[RowFault] = []
+        values, fitting, faults = [], [], []
         for row in rows.tolist():
             document = chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]].tobytes()
             try:
-                parts.append((np.array([row]), documents.document_array(document, self.values.type)))
+                values.append(documents.value(document, self.values.type))
+                fitting.append(row)
             except documents.UNREADABLE as error:
-                faults.append(RowFault(row, f"its value does not fit the column ({error}); it is {excerpt(document)}"))
-        return parts, faults
+                faults.append(_misfit(chunk, row, str(error)))
+        return [(np.array(fitting, np.int64), pa.array(values, self.values.type))], faults
 
     def _text(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         return [(rows, text(Slices(*contiguous(chunk, rows))))], []
 
-    def _reader(self, code: int) -> tuple[AvroReader, Any]:
-        if code not in self._readers:
-            schema = self.converter.schema(code).text
-            self._readers[code] = AvroReader.of(schema), tables(json.loads(schema))
-        return self._readers[code]
 
-    def _malformed(self, chunk: Chunk, row: int) -> RowFault:
-        datum = chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]].tobytes()
-        return RowFault(row, f"its value does not fit the schema it names; it is {excerpt(datum)}")
+def _misfit(chunk: Chunk, row: int, why: str) -> RowFault:
+    value = chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]].tobytes()
+    return RowFault(row, f"its value cannot be decoded ({why}); it is {excerpt(value)}")
 
 
 _Part = tuple["NDArray[np.int64]", pa.Array]
 """Rows of a batch and their values."""
-
-
-def _bodies(chunk: Chunk, rows: NDArray[np.int64], ends: NDArray[np.int64]) -> bytes:
-    """The data of the rows, one behind the other, without what stands behind a datum."""
-    if not len(rows):
-        return b""
-    if (ends == chunk.offsets[rows + 1]).all():
-        data, offsets = contiguous(chunk, rows)
-        return data[offsets[0] : offsets[-1]].tobytes()
-    starts = chunk.offsets[rows]
-    return b"".join(chunk.data[a:b].tobytes() for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _placed(parts: Sequence[_Part], count: int, kind: pa.DataType) -> pa.Array:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _WIDER = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
 _INTEGERS = 4
 _MOST_DIGITS = 38
+_NARROW = 32
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 
 
@@ -55,12 +56,17 @@ def conform(data: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_map(target) and pa.types.is_map(data.type):
         keys, items = conform(data.keys, target.key_type), conform(data.items, target.item_type)
         return pa.MapArray.from_arrays(data.offsets, keys, items, type=target, mask=data.is_null())
-    return data.cast(target, safe=not pa.types.is_floating(target))
+    cut = pa.types.is_timestamp(data.type) and data.type.unit == "ns"
+    return data.cast(target, safe=not (cut or pa.types.is_floating(target)))
 
 
 def spark_like(found: pa.DataType) -> pa.DataType:
-    """The type as Spark knows it: no nulls without a type, times in microseconds, no unsigned or small floats."""
+    """The type as Spark knows it: no nulls without a type, instants in microseconds, times of day as numbers."""
     if pa.types.is_null(found) or pa.types.is_large_string(found):
+        return pa.string()
+    if pa.types.is_time(found):
+        return pa.int32() if found.bit_width == _NARROW else pa.int64()
+    if pa.types.is_decimal256(found):
         return pa.string()
     if pa.types.is_timestamp(found):
         return MICROSECONDS if found.tz else pa.timestamp("us")
@@ -118,11 +124,11 @@ def _scalar(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 def _decimal(left: Any, right: Any) -> pa.DataType | None:  # noqa: ANN401 - Arrow types, one of them a decimal
     """The smallest decimal that holds both; None where Spark has none."""
-    sides = [
-        (each.precision, each.scale) if pa.types.is_decimal(each) else (_DIGITS.get(each), 0) for each in (left, right)
-    ]
-    if any(digits is None for digits, _ in sides):
+    if not all(pa.types.is_decimal(each) or each in _DIGITS for each in (left, right)):
         return None
+    sides = [
+        (each.precision, each.scale) if pa.types.is_decimal(each) else (_DIGITS[each], 0) for each in (left, right)
+    ]
     scale = max(each for _, each in sides)
     digits = max(digits - each for digits, each in sides) + scale
     return pa.decimal128(digits, scale) if digits <= _MOST_DIGITS else None
