@@ -62,7 +62,7 @@ class Parsed:
 
 _TIME = Int(0, LONG_MAX)
 _COUNT = Int(1, LONG_MAX)
-_OFFSETS = Parsed(parse_offsets, 'JSON like `{"topic": {"0": 23, "1": -2}}`')
+_TIMES = Parsed(lambda text: AtTimes(times=parse_offsets(text)), 'JSON like `{"topic": {"0": 23, "1": -2}}`')
 
 
 def _place(text: str) -> Place:
@@ -105,10 +105,10 @@ OPTIONS: tuple[tuple[Property, str], ...] = (
     (Property(name="startingTimestamp", kind=_TIME, doc="Begin at the first record of that millisecond or later."), ""),
     (Property(name="endingTimestamp", kind=_TIME, doc="End before the first record of it or later."), _BATCH),
     (
-        Property(name="startingOffsetsByTimestamp", kind=_OFFSETS, doc="The same, a time for each topic-partition."),
+        Property(name="startingOffsetsByTimestamp", kind=_TIMES, doc="The same, a time for each topic-partition."),
         "",
     ),
-    (Property(name="endingOffsetsByTimestamp", kind=_OFFSETS, doc="The same, a time for each."), _BATCH),
+    (Property(name="endingOffsetsByTimestamp", kind=_TIMES, doc="The same, a time for each."), _BATCH),
     (
         Property(
             name="startingOffsetsByTimestampStrategy",
@@ -332,9 +332,7 @@ def _edge(parsed: Mapping[str, Any], side: str) -> Place | None:
     """The most exact of the ways to say it counts, in Spark's order."""
     if (time_ms := parsed[f"{side}Timestamp"]) is not None:
         return AtTimes(time_ms)
-    if (times := parsed[f"{side}OffsetsByTimestamp"]) is not None:
-        return AtTimes(times=times)
-    place: Place | None = parsed[f"{side}Offsets"]
+    place: Place | None = parsed[f"{side}OffsetsByTimestamp"] or parsed[f"{side}Offsets"]
     return place
 
 

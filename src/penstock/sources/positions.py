@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,7 +29,7 @@ class Everywhere:
 class AtOffsets:
     """An offset for each topic-partition; EARLIEST and LATEST may be among them."""
 
-    offsets: Mapping[TopicPartition, int]
+    offsets: Mapping[TopicPartition, int] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AtTimes:
     """The first record of that millisecond or later: `time_ms` for all, or `times` for each topic-partition."""
 
     time_ms: int | None = None
-    times: Mapping[TopicPartition, int] | None = None
+    times: Mapping[TopicPartition, int] | None = field(default=None, hash=False)
 
     def of(self, tps: list[TopicPartition]) -> dict[TopicPartition, int]:
         """The time for each of `tps`, which `times` is known to cover."""
