@@ -16,6 +16,8 @@ def register(spark: SparkSession) -> None:
     Switches on the push-down of filters to Python data sources, which Spark leaves off.
     """
     from penstock.sources.kafka import KafkaSource  # noqa: PLC0415 - PySpark takes half a second to import
+    from penstock.sources.objects import ObjectSource  # noqa: PLC0415
 
     spark.conf.set(_PUSHDOWN, "true")
     spark.dataSource.register(KafkaSource)
+    spark.dataSource.register(ObjectSource)

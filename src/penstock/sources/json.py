@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +14,9 @@ from penstock.sources.types import merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNREADABLE = (
     msgspec.DecodeError,
@@ -46,8 +50,24 @@ def merged(types: Iterable[pa.DataType]) -> pa.DataType:
     return merge(types, or_text=True)
 
 
-def lines_array(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
-    """`count` documents, one on each line, as structs of the type; None where Arrow's reader does not take them."""
+def rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], target: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
+    """The documents `data[offsets[i]:offsets[i + 1]]`, each a line, that fit the type; and why each other does not."""
+    # Arrow's reader crashes on lines that are no objects.
+    if len(offsets) > 1 and (data[offsets[:-1]] == ord("{")).all():
+        found = _objects(data.tobytes(), len(offsets) - 1, target)
+        if found is not None:
+            return found, {}
+    values, bad = [], {}
+    for row, (start, end) in enumerate(pairwise(offsets.tolist())):
+        try:
+            values.append(_value(data[start:end].tobytes(), target))
+        except UNREADABLE as error:
+            bad[row] = str(error)
+    return pa.array(values, target), bad
+
+
+def _objects(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
+    """`count` objects, one on each line, as structs of the type; None where Arrow's reader does not take them."""
     if not pa.types.is_struct(target) or not list(target) or not _simple(target):
         return None
     options = pj.ParseOptions(pa.schema(list(target)), newlines_in_values=False, unexpected_field_behavior="ignore")
@@ -62,7 +82,7 @@ def lines_array(lines: bytes, count: int, target: pa.DataType) -> pa.Array | Non
     return pa.StructArray.from_arrays(columns, fields=list(target))
 
 
-def value(document: bytes, target: pa.DataType) -> Any:  # noqa: ANN401 - JSON
+def _value(document: bytes, target: pa.DataType) -> Any:  # noqa: ANN401 - JSON
     """A document as Arrow takes it for a type. Raises one of `UNREADABLE`."""
     found = shaped(msgspec.json.decode(document), target)
     pa.scalar(found, target)

@@ -120,19 +120,10 @@ class TypedDecoder:
 
     def _json(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         data, offsets = contiguous(chunk, rows)
-        if len(rows) and (data[offsets[:-1]] == ord("{")).all():  # Arrow's reader crashes on anything but objects
-            found = documents.lines_array(data[offsets[0] : offsets[-1]].tobytes(), len(rows), self.values.type)
-            if found is not None:
-                return [(rows, found)], []
-        values, fitting, faults = [], [], []
-        for row in rows.tolist():
-            document = chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]].tobytes()
-            try:
-                values.append(documents.value(document, self.values.type))
-                fitting.append(row)
-            except documents.UNREADABLE as error:
-                faults.append(_misfit(chunk, row, str(error)))
-        return [(np.array(fitting, np.int64), pa.array(values, self.values.type))], faults
+        found, bad = documents.rows(data[offsets[0] : offsets[-1]], offsets - offsets[0], self.values.type)
+        good = np.ones(len(rows), np.bool_)
+        good[list(bad)] = False
+        return [(rows[good], found)], [_misfit(chunk, int(rows[row]), why) for row, why in bad.items()]
 
     def _text(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         return [(rows, text(Slices(*contiguous(chunk, rows))))], []
