@@ -108,6 +108,10 @@ def arrays(store: Store, stored: StoredObject, target: pa.StructType, separator:
             yield conform(each if pa.types.is_struct(each.type) else _wrapped(each), target)
 
 
+class MissingError(PenstockError):
+    """An object that was committed is not there any more."""
+
+
 class _Naming:
     """Names the object in whatever goes wrong with it."""
 
@@ -124,7 +128,7 @@ class _Naming:
                 f"`{key}` was committed by entry {self._stored.entry} and is not there any more; restore it from a "
                 "backup or a bucket version, or leave it out with a filter"
             )
-            raise PenstockError(msg) from error
+            raise MissingError(msg) from error
         if isinstance(error, NoColumnsError):
             msg = f"`{key}` has no type in Spark: its schema {error}; read it as a file"
             raise PenstockError(msg) from error

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from penstock.errors import ConfigError
-from penstock.sources.contents import arrays, kind_of, type_of
+from penstock.sources.contents import MissingError, arrays, kind_of, type_of
 from penstock.sources.edge import plainly
 from penstock.sources.filters import accept
 from penstock.sources.listing import COLUMNS, DETAILS, committed, head_of, separator
@@ -136,9 +136,8 @@ def columns(options: ObjectOptions, objects: Sequence[StoredObject]) -> pa.Schem
         ConfigError: there are none, their schemas contradict each other, or have a column of ours.
         PenstockError: an object cannot be read.
     """
-    opened = store(options.data)
     try:
-        kind = merge((type_of(opened, each) for each in _typical(objects)), or_text=_is_json(objects))
+        kind = merge(_types(options, objects), or_text=all(kind_of(each.key) == "json" for each in objects))
     except Unmergeable as error:
         msg = f"{FORMAT}: {error}; read these objects one by one with a filter, or name the columns with `.schema(...)`"
         raise ConfigError([msg]) from error
@@ -153,14 +152,21 @@ def columns(options: ObjectOptions, objects: Sequence[StoredObject]) -> pa.Schem
     return pa.schema([*kind, *(pa.field(name, each) for name, each in own.items())])
 
 
+def _types(options: ObjectOptions, objects: Sequence[StoredObject]) -> list[pa.DataType]:
+    """The types of some objects of each schema. Those that were deleted matter only where there are no others."""
+    opened, types, missing = store(options.data), [], None
+    for each in _typical(objects):
+        try:
+            types.append(type_of(opened, each))
+        except MissingError as error:
+            missing = error
+    if missing is not None and not types:
+        raise missing
+    return types
+
+
 def _typical(objects: Sequence[StoredObject]) -> Iterable[StoredObject]:
-    """One object of each schema, and of those without one the newest few."""
-    of_schema = {(kind_of(each.key), each.schema): each for each in objects if each.schema}
-    others = [each for each in objects if not each.schema]
-    first_of = {kind_of(each.key): each for each in others}
-    newest = [each for each in others if kind_of(each.key) == "json"][-_LOOKED_AT:]
-    return dict.fromkeys((*of_schema.values(), *first_of.values(), *newest))
-
-
-def _is_json(objects: Sequence[StoredObject]) -> bool:
-    return all(kind_of(each.key) == "json" for each in objects)
+    """The newest object of each schema, and of JSON, which has none, the newest few."""
+    newest = {(kind_of(each.key), each.schema): each for each in objects}
+    documents = [each for each in objects if kind_of(each.key) == "json"][-_LOOKED_AT:]
+    return dict.fromkeys((*newest.values(), *documents))
