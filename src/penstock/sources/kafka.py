@@ -19,6 +19,8 @@ from penstock.sources.options import FORMAT, parse
 from penstock.sources.ranges import batch_ranges, existing, pieces
 from penstock.sources.reading import Reading
 from penstock.sources.rows import schema as columns
+from penstock.sources.shares import Share
+from penstock.sources.stream import KafkaStreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,12 +54,11 @@ class KafkaSource(DataSource):
             options = parse(self.options, "batch")
             return KafkaBatchReader(options, _reading(options, schema))
 
-
-class Share(InputPartition):
-    """What one task reads."""
-
-    def __init__(self, *ranges: PlannedRange) -> None:
-        self.ranges = ranges
+    def streamReader(self, schema: StructType) -> KafkaStreamReader:  # noqa: N802 - Spark's name
+        """What reads a stream."""
+        with plainly():
+            options = parse(self.options, "stream")
+            return KafkaStreamReader(options, _reading(options, schema))
 
 
 class KafkaBatchReader(DataSourceReader):
