@@ -8,7 +8,6 @@ from penstock import job as job_module
 from penstock.errors import JobFailed
 from penstock.job import SparkJob
 from penstock.model import Plan, PlannedRange, TopicPartition
-from penstock.spark import session
 
 pytestmark = pytest.mark.spark
 
@@ -26,13 +25,6 @@ def task(what):
         os._exit(7)
 
     return {"raises": raises, "dies": dies}[what]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    opened = session(1, {})
-    yield opened
-    opened.stop()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,25 @@
+"""One Spark session for all tests of this folder: it takes longer to start than they take to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import penstock
+from penstock.spark import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session that knows Penstock's data sources."""
+    opened = session(2, {})
+    opened.conf.set("spark.sql.session.timeZone", "UTC")
+    penstock.register(opened)
+    yield opened
+    opened.stop()
