@@ -1,6 +1,8 @@
 """Options of penstock.kafka: Spark's names in any case, and every mistake at once."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from pyspark.sql.datasource import (
@@ -18,10 +20,11 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from penstock.converters import KINDS
 from penstock.errors import ConfigError
 from penstock.model import PlannedRange, TopicPartition
 from penstock.sources.filters import accept, bounds, passes
-from penstock.sources.options import OPTIONS, parse
+from penstock.sources.options import CONVERTER_NAMES, OPTIONS, parse
 from penstock.sources.positions import (
     EARLIEST,
     LATEST,
@@ -217,3 +220,14 @@ def test_the_bounds_of_several_filters_are_their_intersection():
     assert bounds(accept(pushed, ("offset",))[0], "offset") == (5, 16)
     assert bounds(accept([In(OFFSET, (9, 4, 7))], ("offset",))[0], "offset") == (4, 10)
     assert bounds(accept([EqualTo(OFFSET, 4), GreaterThan(OFFSET, 6)], ("offset",))[0], "offset") == (7, 5)
+
+
+def test_the_converters_named_are_those_there_are():
+    assert set(CONVERTER_NAMES) == {name.removesuffix("_envelope") for name in KINDS}
+
+
+def test_planning_a_query_of_binary_values_needs_no_numba():
+    cheap = "import sys, penstock; print('pyspark' in sys.modules)\n"
+    program = cheap + "import penstock.sources.kafka; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"], "import penstock is cheap, and so are plans"

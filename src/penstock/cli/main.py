@@ -13,6 +13,7 @@ from penstock.cli.consume import consume
 from penstock.cli.objects import cat, ls
 from penstock.cli.options import Session
 from penstock.cli.produce import produce
+from penstock.cli.query import sql
 from penstock.cli.read import read
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
@@ -51,6 +52,7 @@ for each in (
     verify,
     state,
     complete,
+    sql,
 ):
     cli.add_command(each)
 

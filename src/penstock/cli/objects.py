@@ -25,16 +25,48 @@ connector_option = click.option(
 )
 
 
-@command("ls", example="penstock ls\npenstock ls s3://my-bucket/topics/s3_topic/")
-@click.argument("url", default="")
+@command("ls", example="penstock ls\npenstock ls s3-sink\npenstock ls s3://my-bucket/topics/s3_topic/")
+@click.argument("what", default="")
 @connector_option
+@click.option("--as-of", type=click.IntRange(min=1), help="Of NAME: what was committed up to that entry of its log.")
 @output_option
 @dir_option
-def ls(url: str, connector: Path | None, output: Output, directory: Path) -> None:
-    """List objects; without a URL those under topics/ in the embedded stack's bucket."""
-    store, prefix = opened(url, connector, directory)
-    found = store.list(prefix if url else "topics/")
+def ls(what: str, connector: Path | None, as_of: int | None, output: Output, directory: Path) -> None:
+    """List what the connector NAME committed, or the objects under a URL.
+
+    WHAT is a connector's NAME or file, or s3://BUCKET/PREFIX; without it, everything under topics/ in the embedded
+    stack's bucket is listed, committed or not.
+    """
+    if what and not what.startswith(_SCHEME):
+        output.tables({"objects": _committed(what, connector, as_of, directory)}, facts={})
+        return
+    store, prefix = opened(what, connector, directory)
+    found = store.list(prefix if what else "topics/")
     output.tables({"objects": [{"key": each.key, "size": each.size} for each in found]}, facts={})
+
+
+def _committed(name: str, connector: Path | None, as_of: int | None, directory: Path) -> list[dict[str, str | int]]:
+    from penstock.cli.committed import source_options
+    from penstock.sources.listing import committed, head_of
+    from penstock.sources.object_options import parse
+
+    options = parse(
+        {**source_options(name, connector, directory), **({} if as_of is None else {"asOfEntry": str(as_of)})}
+    )
+    head_of(options)
+    return [
+        {
+            "entry": each.entry,
+            "topic": each.topic,
+            "partition": each.partition,
+            "start": each.start,
+            "end": each.end,
+            "records": each.records,
+            "size": each.size,
+            "object": each.key,
+        }
+        for each in committed(options)
+    ]
 
 
 @command("cat", example="penstock cat s3://my-bucket/topics/t/partition=0/t+0+0000000000.avro")

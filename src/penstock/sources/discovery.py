@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import _parse_datatype_json_value
 
 from penstock.columnar.schema import NoColumnsError
+from penstock.converters import resolve
 from penstock.converters.schemas import file_schema
 from penstock.errors import ConfigError
 from penstock.kafka.cluster import Cluster
@@ -19,12 +20,11 @@ from penstock.model import PlannedRange, Records
 from penstock.registry import Registry
 from penstock.sources import json as documents
 from penstock.sources.avro import AvroReader
+from penstock.sources.fetching import reader_options
 from penstock.sources.options import FORMAT
 from penstock.sources.ranges import existing
-from penstock.sources.reading import reader_options
 from penstock.sources.typed import Typed, build, kind_of
 from penstock.sources.types import Unmergeable, merge, spark_like
-from penstock.sources.values import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,28 +32,24 @@ if TYPE_CHECKING:
     from penstock.converters.base import Chunk, Converter
     from penstock.model import TopicPartition
     from penstock.sources.options import KafkaOptions
-    from penstock.sources.values import Values
 
 _ADVICE = "give the type as value.schema"
 
 
-def values_of(options: KafkaOptions) -> Values:
+def values_of(options: KafkaOptions) -> Typed:
     """What the column `value` is.
 
     Raises:
         ConfigError: its type cannot be found out, or schemas contradict each other.
         UnavailableError: Kafka or the registry does not answer.
     """
-    if options.converter == "bytes":
-        return Plain()
     return typed(options, _given(options) or _found(options))
 
 
-def typed(options: KafkaOptions, kind: pa.DataType) -> Values:
+def typed(options: KafkaOptions, kind: pa.DataType) -> Typed:
     """The column `value` of a type that is known."""
-    if options.converter == "bytes":
-        return Plain(kind)
-    return Typed(kind, options.converter, options.converter_options, options.tolerant)
+    name = resolve(options.converter, options.converter_options)
+    return Typed(kind, name, options.converter_options, options.tolerant)
 
 
 def _given(options: KafkaOptions) -> pa.DataType | None:
@@ -69,6 +65,7 @@ def _given(options: KafkaOptions) -> pa.DataType | None:
 def _found(options: KafkaOptions) -> pa.DataType:
     if options.converter == "string":
         return pa.string()
+    name = resolve(options.converter, options.converter_options)
     with Cluster(options.kafka) as kafka:
         tps = existing(options, kafka)
         types = _registered(options, sorted({tp.topic for tp in tps})) if options.converter == "avro" else []
@@ -78,7 +75,7 @@ def _found(options: KafkaOptions) -> pa.DataType:
         msg = f"{FORMAT}: there is no record yet that shows the type of `value`; {_ADVICE}"
         raise ConfigError([msg])
     try:
-        as_text = kind_of(options.converter) == "json"
+        as_text = kind_of(name) == "json"
         return spark_like(merge((spark_like(each) for each in types), or_text=as_text))
     except Unmergeable as error:
         msg = f"{FORMAT}: {error}; read these topics one by one, or {_ADVICE}"
@@ -111,10 +108,11 @@ def _sampled(options: KafkaOptions, kafka: Cluster, tps: list[TopicPartition]) -
     """The types of the newest records of each topic-partition; what cannot be decoded is passed over."""
     starts, ends = kafka.log_starts(tps), kafka.log_ends(tps)
     ranges = [PlannedRange(tp, max(starts[tp], ends[tp] - options.sample_records), ends[tp]) for tp in tps]
-    converter = build(options.converter, options.converter_options)
+    name = resolve(options.converter, options.converter_options)
+    converter = build(name, options.converter_options)
     for item in read(ranges, reader_options(options.kafka, skip_lost=True), converter.gather):
         if isinstance(item, Records) and len(item):
-            yield from _types(converter, options.converter, item)
+            yield from _types(converter, name, item)
 
 
 def _types(converter: Converter, name: str, records: Records) -> Iterator[pa.DataType]:

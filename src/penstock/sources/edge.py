@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
+_OURS = re.compile(r"penstock\.errors\.\w+: (.*?)(?:\s+SQLSTATE: \w+.*|\n\tat .*)?$", re.DOTALL)
+_THEIRS = re.compile(r"(.*?)\s*SQLSTATE: \w+", re.DOTALL)
 
 
 @contextmanager
@@ -25,3 +28,10 @@ def plainly() -> Iterator[None]:
     except PenstockError:
         os.environ[_HIDE] = "1"
         raise
+
+
+def sentence(error: Exception) -> str:
+    """What a failure of Spark's says to people: our own sentences where there are any, else Spark's first ones."""
+    text = str(error)
+    found = _OURS.search(text) or _THEIRS.match(text)
+    return found[1].strip() if found else (text.strip().splitlines() or [repr(error)])[0]

@@ -12,15 +12,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from penstock.errors import ConfigError
 from penstock.kafka.cluster import Cluster
 from penstock.model import PlannedRange
-from penstock.sources.discovery import typed, values_of
+from penstock.sources.columns import schema as columns
 from penstock.sources.edge import plainly
 from penstock.sources.filters import accept, bounds, passes
 from penstock.sources.options import FORMAT, parse
 from penstock.sources.ranges import batch_ranges, existing, pieces
 from penstock.sources.reading import Reading
-from penstock.sources.rows import schema as columns
 from penstock.sources.shares import Share
 from penstock.sources.stream import KafkaStreamReader
+from penstock.sources.values import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from penstock.sources.filters import Condition
     from penstock.sources.options import KafkaOptions
+    from penstock.sources.values import Values
 
 _FILTERED = ("topic", "partition", "offset", "timestamp")
 
@@ -46,7 +47,7 @@ class KafkaSource(DataSource):
         """The columns of Spark's own source; `value` may be of a type."""
         with plainly():
             options = parse(self.options, "either")
-            return from_arrow_schema(columns(values_of(options).type, headers=options.headers))
+            return from_arrow_schema(columns(_values(options).type, headers=options.headers))
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """What reads a batch."""
@@ -100,7 +101,16 @@ def _reading(options: KafkaOptions, schema: StructType) -> Reading:
     if target != columns(kind, headers=options.headers):
         msg = f"{FORMAT}: its columns are fixed; take out `.schema(...)`, which does not name them as they are"
         raise ConfigError([msg])
-    return Reading(options.kafka, typed(options, kind), target, skip_lost=not options.fail_on_data_loss)
+    return Reading(options.kafka, _values(options, kind), target, skip_lost=not options.fail_on_data_loss)
+
+
+def _values(options: KafkaOptions, kind: pa.DataType | None = None) -> Values:
+    """What the column `value` is; `kind`: its type where that is known."""
+    if options.converter == "bytes":
+        return Plain()
+    from penstock.sources import discovery  # noqa: PLC0415 - binary values need not wait for numba
+
+    return discovery.values_of(options) if kind is None else discovery.typed(options, kind)
 
 
 def _narrowed(ranges: list[PlannedRange], conditions: tuple[Condition, ...], kafka: Cluster) -> list[PlannedRange]:

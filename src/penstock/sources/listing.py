@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from penstock.config.kinds import Separator
 from penstock.errors import StateError
+from penstock.sources.columns import MICROSECONDS
 from penstock.sources.filters import passes
-from penstock.sources.rows import MICROSECONDS
 from penstock.statelog import StateLog, history
 from penstock.statelog.log import Writer
 from penstock.store.s3 import store

@@ -16,7 +16,6 @@ from penstock.config.options import PREFIX, check_option_names, read_options
 from penstock.config.properties import Value
 from penstock.config.reading import Findings, read_value
 from penstock.config.topic_pattern import TopicPattern
-from penstock.converters import KINDS, resolve
 from penstock.errors import ConfigError
 from penstock.kafka.settings import KafkaSettings
 from penstock.sources.positions import EARLIEST, LATEST, AtOffsets, AtTimes, Everywhere, parse_assignment, parse_offsets
@@ -78,7 +77,8 @@ def _place(text: str) -> Place:
 
 
 _PLACE = Parsed(_place, 'earliest, latest or JSON like `{"topic": {"0": 23, "1": -2}}`')
-_SUPPORTED = tuple(dict.fromkeys(name.removesuffix("_envelope") for name in KINDS))
+CONVERTER_NAMES = ("avro", "json", "string", "bytes")
+"""Those of `penstock.converters`, which takes long to import."""
 _BATCH, _STREAM = "batch", "stream"
 
 OPTIONS: tuple[tuple[Property, str], ...] = (
@@ -138,7 +138,7 @@ OPTIONS: tuple[tuple[Property, str], ...] = (
             name="value.converter",
             kind=Named(CONVERTERS),
             default="bytes",
-            supported=_SUPPORTED,
+            supported=CONVERTER_NAMES,
             origin="Connect",
             doc="How `value` is decoded; its options follow as `value.converter.*`. Without it, `value` is binary.",
         ),
@@ -267,7 +267,7 @@ def parse(options: Mapping[str, str], mode: Mode) -> KafkaOptions:
         parsed["maxOffsetsPerTrigger"],
         parsed["minOffsetsPerTrigger"] or 0,
         parsed["maxTriggerDelay"],
-        resolve(converter, converting),
+        converter,
         converting,
         parsed["value.schema"] or "",
         parsed["value.sample.records"],

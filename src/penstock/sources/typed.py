@@ -15,7 +15,7 @@ from penstock.formats.rows import contiguous
 from penstock.model import Slices
 from penstock.sources import json as documents
 from penstock.sources.avro import AvroReader
-from penstock.sources.rows import text
+from penstock.sources.columns import text
 from penstock.sources.types import conform
 
 if TYPE_CHECKING:

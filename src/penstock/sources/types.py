@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.sources.rows import MICROSECONDS
+from penstock.sources.columns import MICROSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

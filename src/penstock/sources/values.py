@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from penstock.model import Gather
-from penstock.sources.rows import binary
+from penstock.sources.columns import binary
 
 if TYPE_CHECKING:
     from penstock.model import Records
