@@ -96,11 +96,7 @@ class TypedDecoder:
     def _of_schema(self, chunk: Chunk, rows: NDArray[np.int64], code: int) -> tuple[list[_Part], list[RowFault]]:
         if code not in self._readers:
             self._readers[code] = AvroReader.of(self.converter.schema(code).text)
-        reader = self._readers[code]
-        bad = reader.faulty(chunk.data, chunk.offsets, rows)
-        faults = [_misfit(chunk, row, "it does not fit the schema it names") for row in rows[bad].tolist()]
-        parts, more = self._conformed(reader, chunk, rows[~bad])
-        return parts, faults + more
+        return self._conformed(self._readers[code], chunk, rows)
 
     def _conformed(
         self, reader: AvroReader, chunk: Chunk, rows: NDArray[np.int64]
