@@ -81,6 +81,32 @@ def test_raw_values_come_back_as_binary(connect, read):
     assert [row["value"] for row in read()] == [b"one\n", b"", b"\xff"]
 
 
+@pytest.mark.parametrize(
+    ("properties", "wanted"),
+    [
+        ({}, [{"value": b"one"}, {"value": b"two"}]),
+        ({"format.key.delimiter": ":"}, [{"key": b"k0", "value": b"one"}, {"key": b"k1", "value": b"two"}]),
+        ({"format": "binary"}, [{"value": b"one"}, {"value": b"two"}]),
+        (
+            {"format": "binary", "format.include.keys": "true"},
+            [{"key": b"k0", "value": b"one"}, {"key": b"k1", "value": b"two"}],
+        ),
+    ],
+)
+def test_block_gzip_comes_back_in_each_of_its_forms(connect, read, properties, wanted):
+    plain = {"value.converter": "bytes", "format.class": "block_gzip", "value.converter.schemas.enable": None}
+    records = [Rec(value, key=f"k{n}".encode()) for n, value in enumerate((b"one", b"two"))]
+    connect(records, {**plain, "flush.size": "2", "compressed_block_size": "3", **properties})
+    assert fields(read()) == wanted
+
+
+def test_parquet_comes_back(connect, read):
+    records = [Rec({"id": n, "city": "ab"[n % 2]}, schema=OLD) for n in range(2)]
+    records += [Rec({"id": n, "city": "c", "price": n / 2}, schema=NEW) for n in range(2, 4)]
+    connect(records, {"flush.size": "2", "format.class": "parquet"})
+    assert fields(read()) == [{"price": None, **rec.value} for rec in records]
+
+
 def test_keys_have_a_view_of_their_own(connect, read):
     keys = {"store.kafka.keys": "true", "keys.format.class": "json", "key.converter": "string"}
     connect([Rec({"a": n}, key=f"k{n}".encode()) for n in range(2)], {**keys, "flush.size": "2"})

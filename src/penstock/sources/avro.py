@@ -37,7 +37,7 @@ class AvroReader:
         return fields[0].type if self.bare else pa.struct(fields)
 
     def array(self, data: NDArray[np.uint8], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> pa.Array:
-        """The rows: row i is `data[offsets[i]:offsets[i + 1]]`. Raises ValueError where one is no datum of the schema."""
+        """Row i is `data[offsets[i]:offsets[i + 1]]`. Raises ValueError where one is no datum of the schema."""
         found = arrays.batch(self.columns, data, offsets, rows)
         return found.column(0) if self.bare else pa.StructArray.from_arrays(found.columns, fields=list(found.schema))
 

@@ -34,6 +34,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from penstock.sources.framing import Framing
     from penstock.sources.listing import StoredObject
     from penstock.store.base import Store
 
@@ -66,7 +67,7 @@ def kind_of(key: str) -> str:
     return next((kind for kind in ("avro", "json", "parquet") if name.endswith(f".{kind}")), "lines")
 
 
-def type_of(store: Store, stored: StoredObject) -> pa.DataType:
+def type_of(store: Store, stored: StoredObject, framing: Framing) -> pa.DataType:
     """The struct type of an object's rows. JSON is looked at up to its 1000th record.
 
     Raises:
@@ -82,12 +83,12 @@ def type_of(store: Store, stored: StoredObject) -> pa.DataType:
         elif kind == "parquet":
             found = pa.struct(list(pq.read_schema(pa.BufferReader(store.get(stored.key)))))
         else:
-            found = pa.binary()
+            found = framing.type
         return _as_struct(spark_like(found))
 
 
-def arrays(store: Store, stored: StoredObject, target: pa.StructType, separator: bytes) -> Iterator[pa.StructArray]:
-    """The rows of an object as structs of the target. `separator`: between records that are neither Avro nor JSON.
+def arrays(store: Store, stored: StoredObject, target: pa.StructType, framing: Framing) -> Iterator[pa.StructArray]:
+    """The rows of an object as structs of the target. `framing`: of records that are neither Avro, JSON nor Parquet.
 
     Raises:
         PenstockError: the object is not there, or is not what was committed; names it.
@@ -103,7 +104,7 @@ def arrays(store: Store, stored: StoredObject, target: pa.StructType, separator:
         elif kind == "json":
             found = _json(_unpack(stored.key, data), target)
         else:
-            found = _lines(_unpack(stored.key, data), separator)
+            found = iter((framing.rows(_unpack(stored.key, data)),))
         for each in found:
             yield conform(each if pa.types.is_struct(each.type) else _wrapped(each), target)
 
@@ -217,9 +218,3 @@ def _json(data: bytes, target: pa.StructType) -> Iterator[pa.Array]:
             msg = f"record {start + row}: {why}"
             raise ValueError(msg)
         yield found
-
-
-def _lines(data: bytes, separator: bytes) -> Iterator[pa.Array]:
-    """What stands between the separators; the last one ends the last record."""
-    if data:
-        yield pa.array(data.removesuffix(separator).split(separator) if separator else [data], pa.binary())

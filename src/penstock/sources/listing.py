@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.config.kinds import Separator
 from penstock.errors import StateError
 from penstock.sources.columns import MICROSECONDS
 from penstock.sources.filters import passes
@@ -83,12 +82,6 @@ def head_of(options: ObjectOptions) -> Head:
         msg = f"asOfEntry is {options.as_of}, but the state log at {options.url} ends at entry {head.seq}"
         raise StateError(msg)
     return head
-
-
-def separator(head: Head) -> bytes:
-    """What stands behind each record of the connector's raw files."""
-    text = (head.config or {}).get("format.bytearray.separator")
-    return (Separator().parse(text) if text else "\n").encode()
 
 
 def committed(options: ObjectOptions, conditions: Iterable[Condition] = ()) -> Iterator[StoredObject]:

@@ -13,7 +13,8 @@ from penstock.errors import ConfigError
 from penstock.sources.contents import MissingError, arrays, kind_of, type_of
 from penstock.sources.edge import plainly
 from penstock.sources.filters import accept
-from penstock.sources.listing import COLUMNS, DETAILS, committed, head_of, separator
+from penstock.sources.framing import Framing
+from penstock.sources.listing import COLUMNS, DETAILS, committed, head_of
 from penstock.sources.object_options import FORMAT, parse
 from penstock.sources.types import Unmergeable, merge
 from penstock.store.s3 import store
@@ -45,8 +46,8 @@ class ObjectSource(DataSource):
         """The fields of the records, whatever schema each object has, and where each record is from."""
         with plainly():
             options = parse(self.options)
-            head_of(options)
-            return from_arrow_schema(columns(options, list(committed(options))))
+            framing = Framing.of(head_of(options).config or {})
+            return from_arrow_schema(columns(options, list(committed(options)), framing))
 
     def reader(self, schema: StructType) -> ObjectReader:
         """What reads it."""
@@ -55,10 +56,10 @@ class ObjectSource(DataSource):
 
 
 class Bundle(InputPartition):
-    """The objects that one task reads. `separator`: what stands behind each record of raw files."""
+    """The objects that one task reads. `framing`: of raw files."""
 
-    def __init__(self, separator: bytes, *objects: StoredObject) -> None:
-        self.separator = separator
+    def __init__(self, framing: Framing, *objects: StoredObject) -> None:
+        self.framing = framing
         self.objects = objects
 
 
@@ -101,9 +102,9 @@ class ObjectReader(DataSourceReader):
     def partitions(self) -> list[Bundle]:
         """List what is committed."""
         with plainly():
-            behind = separator(head_of(self.options))
+            framing = Framing.of(head_of(self.options).config or {})
             objects = list(committed(self.options, self.conditions))
-            return [Bundle(behind, *each) for each in bundles(objects)]
+            return [Bundle(framing, *each) for each in bundles(objects)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In the task: the rows of its objects."""
@@ -111,7 +112,7 @@ class ObjectReader(DataSourceReader):
             opened, made = store(self.options.data), _Columns(self.target)
             if isinstance(partition, Bundle):
                 for stored in partition.objects:
-                    for values in arrays(opened, stored, made.fields, partition.separator):
+                    for values in arrays(opened, stored, made.fields, partition.framing):
                         yield made.batch(stored, values)
 
 
@@ -129,7 +130,7 @@ def bundles(objects: list[StoredObject]) -> list[list[StoredObject]]:
     return found
 
 
-def columns(options: ObjectOptions, objects: Sequence[StoredObject]) -> pa.Schema:
+def columns(options: ObjectOptions, objects: Sequence[StoredObject], framing: Framing) -> pa.Schema:
     """The columns of all objects together.
 
     Raises:
@@ -137,7 +138,7 @@ def columns(options: ObjectOptions, objects: Sequence[StoredObject]) -> pa.Schem
         PenstockError: an object cannot be read.
     """
     try:
-        kind = merge(_types(options, objects), or_text=all(kind_of(each.key) == "json" for each in objects))
+        kind = merge(_types(options, objects, framing), or_text=all(kind_of(each.key) == "json" for each in objects))
     except Unmergeable as error:
         msg = f"{FORMAT}: {error}; read these objects one by one with a filter, or name the columns with `.schema(...)`"
         raise ConfigError([msg]) from error
@@ -152,12 +153,12 @@ def columns(options: ObjectOptions, objects: Sequence[StoredObject]) -> pa.Schem
     return pa.schema([*kind, *(pa.field(name, each) for name, each in own.items())])
 
 
-def _types(options: ObjectOptions, objects: Sequence[StoredObject]) -> list[pa.DataType]:
+def _types(options: ObjectOptions, objects: Sequence[StoredObject], framing: Framing) -> list[pa.DataType]:
     """The types of some objects of each schema. Those that were deleted matter only where there are no others."""
     opened, types, missing = store(options.data), [], None
     for each in _typical(objects):
         try:
-            types.append(type_of(opened, each))
+            types.append(type_of(opened, each, framing))
         except MissingError as error:
             missing = error
     if missing is not None and not types:
