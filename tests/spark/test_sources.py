@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 import penstock
+from penstock.cli.main import main
 
 pytestmark = [pytest.mark.spark, pytest.mark.stack]
 
@@ -131,3 +132,46 @@ def test_a_checkpoint_of_sparks_own_source_is_gone_on_from(kafka, fill, make_top
 
 def test_registering_twice_is_no_mistake(spark):
     penstock.register(spark)
+
+
+def test_the_commands_show_what_a_connector_committed(spark, fill, topic, stack, bucket, tmp_path, capsys):
+    fill(topic, range(6), partitions=1)
+    given = stack.as_json()
+    file = tmp_path / "sink.json"
+    properties = {
+        "name": bucket,
+        "connector.class": "s3",
+        "storage.class": "s3",
+        "topics": topic,
+        "format.class": "json",
+        "value.converter": "json",
+        "value.converter.schemas.enable": "false",
+        "flush.size": "3",
+        **{name: given[name] for name in given if name.startswith(("s3.", "aws.", "store."))},
+        "s3.bucket.name": bucket,
+    }
+    file.write_text(json.dumps(properties))
+    penstock.Sink.from_properties(properties, {"bootstrap.servers": stack.bootstrap_servers}).run(
+        spark, until_done=True
+    )
+
+    def penstock_says(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments])
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    code, out, _ = penstock_says("ls", str(file), "--output", "json")
+    listed = json.loads(out)["objects"]
+    assert code == 0
+    assert [(each["start"], each["end"], each["records"]) for each in listed] == [(0, 3, 3), (3, 6, 3)]
+    query = "SELECT _object, sum(n) AS n FROM records GROUP BY _object ORDER BY n"
+    code, out, err = penstock_says("sql", str(file), query, "--limit", "1", "--output", "json")
+    assert (code, json.loads(out)) == (0, {"rows": [{"_object": listed[0]["object"], "n": 3}]})
+    assert "only the first 1 rows" in err
+    code, out, err = penstock_says("sql", str(file), "SELECT nn FROM records")
+    assert (code, out) == (1, "")
+    assert "`nn` cannot be resolved" in err
+    assert "Traceback" not in err
+    assert "org.apache" not in err
+    assert spark.range(1).count() == 1, "a session that is not the command's own goes on"

@@ -50,6 +50,7 @@ class Framing:
 
     def rows(self, data: bytes) -> pa.Array:
         """The records of a file. Raises ValueError where a length does not fit."""
+        pairs: list[tuple[bytes | None, bytes | None]]
         if self.lengths:
             parts = list(_by_length(data))
             pairs = list(zip(parts[::2], parts[1::2], strict=True)) if self.keys else [(None, each) for each in parts]
@@ -65,7 +66,7 @@ class Framing:
             return [data] if data else []
         return data.removesuffix(self.separator).split(self.separator)
 
-    def _pair(self, line: bytes) -> tuple[bytes | None, bytes]:
+    def _pair(self, line: bytes) -> tuple[bytes | None, bytes | None]:
         if not self.keys:
             return None, line
         key, found, value = line.partition(self.key_separator)
