@@ -83,7 +83,7 @@ class AvroFile:
         blocks = fastavro.block_reader(unpacked(file, key))
         schema = json.loads(blocks.metadata["avro.schema"])
         frame = framing(schema, topic, self.part, key, self.ids)
-        unwrap = _behind_length if self.ids is None else frame.prefix.__add__
+        unwrap = behind_length if self.ids is None else frame.prefix.__add__
         parsed = fastavro.parse_schema(raw(schema))
         for block in blocks:
             for datum in _data(block, parsed):
@@ -104,7 +104,7 @@ def _data(block: Any, parsed: Any) -> Iterator[bytes]:  # noqa: ANN401 - fastavr
         at = end
 
 
-def _behind_length(datum: bytes) -> bytes:
+def behind_length(datum: bytes) -> bytes:
     """The content of Avro's string or bytes."""
     at = next(index for index, byte in enumerate(datum) if byte < 0x80)  # noqa: PLR2004 - the varint's last byte
     return datum[at + 1 :]
@@ -171,6 +171,11 @@ def _text(line: bytes) -> bytes | None:
 def _base64(line: bytes) -> bytes | None:
     found = _TEXT.decode(line)
     return None if found is None else base64.b64decode(found, validate=True)
+
+
+def document(converter: str) -> Unwrap:
+    """From a JSON document to what Kafka had, for a converter; null is null."""
+    return {"string": _text, "bytes": _base64}.get(converter, _key_line)
 
 
 def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids: Callable[[], SchemaIds]) -> PartReader:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.converters import resolve
+from penstock.restore.envelopes import EnvelopeRecords
 from penstock.restore.frames import DelimitedRecords, LengthRecords
 from penstock.restore.payloads import part_reader
 from penstock.restore.reading import PlainValues, Readers
@@ -37,7 +38,7 @@ def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
         PenstockError: it stores values or keys in a way that cannot be taken back.
     """
     name = resolve(config.value_converter, config.converter_options)
-    values: ValueReader | None = _framed(config)
+    values: ValueReader | None = _wrapped(config, ids)
     if values is None:
         values = PlainValues(part_reader(name, config.format_class, "value", separator=_separator(config), ids=ids))
     records, separated = config.records, {"value"} if config.format_class in _SEPARATED else set()
@@ -55,9 +56,14 @@ def _separator(config: SinkConfig) -> bytes:
     return (config.block_gzip.value_delimiter if is_block else config.bytearray_separator).encode()
 
 
-def _framed(config: SinkConfig) -> ValueReader | None:
-    """The reader of block-GZIP's records, where more than a delimiter is around them."""
+def _wrapped(config: SinkConfig, ids: Callable[[], SchemaIds]) -> ValueReader | None:
+    """The reader of records that are more than their values: in envelopes, or in block-GZIP's frames."""
     chosen = config.block_gzip
+    if config.records.envelope:
+        keys = resolve(config.records.key_converter, config.key_converter_options)
+        values = resolve(config.value_converter, config.converter_options)
+        form: Any = config.format_class  # one of those with fields, as the configuration's rules see to
+        return EnvelopeRecords(form, values, keys, ids)
     if config.format_class != "block_gzip":
         return None
     if chosen.records == "binary":
@@ -67,8 +73,13 @@ def _framed(config: SinkConfig) -> ValueReader | None:
 
 def carried(config: SinkConfig) -> Carried:
     """What the records of a value file of this configuration carry."""
-    framed = _framed(config)
-    return frozenset() if framed is None else framed.carried
+    wrapped = _wrapped(config, _no_ids)
+    return frozenset() if wrapped is None else wrapped.carried
+
+
+def _no_ids() -> SchemaIds:
+    """Nothing is read here."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
