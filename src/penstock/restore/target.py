@@ -206,5 +206,5 @@ class Target:
     def _failed(self, error: KafkaError) -> PenstockError:
         if error.code() in _FENCED:
             return TakenOverError(f"another instance of the restore `{self.name}` took over; this one stops")
-        msg = f"Kafka at {self.place.servers}: {error.str()}; run the same command again to go on"
+        msg = f"Kafka at {self.place.servers}: {error.str()}; check that it runs and allows this, and run it again to go on"
         return KafkaUnavailable(msg, transient=error.retriable())
