@@ -256,7 +256,8 @@ def test_documents_come_back_from_parquet_with_the_members_that_their_columns_ho
 def test_keys_come_back_from_parquet(own, rows):
     nullable = None in rows
     schema = ["null", own] if nullable else own
-    text = json.dumps(schema, separators=(",", ":"))
+    wrapped = {"type": "record", "name": "RecordKey", "fields": [{"name": "key", "type": schema}]}
+    text = json.dumps(wrapped, separators=(",", ":"))
     data, registry = encoded(fastavro.parse_schema(schema), rows), OneSchema("t-key", json.dumps(own), 9)
     converter = "string" if own == "string" else "avro"
     read = part_reader(converter, "parquet", "key", separator=b"", ids=lambda: SchemaIds(registry, {}))

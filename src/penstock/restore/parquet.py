@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1000
 _AVRO_SCHEMA = b"parquet.avro.schema"
+_KEY = ("RecordKey", "key")  # the record that columns of keys stand in, see `penstock.companions`
 _NULLS = ("null", {"type": "null"})
 
 
@@ -52,9 +53,12 @@ class ParquetFile:
             for batch in opened.iter_batches(_BATCH):
                 yield from (encode(without_nulls(row)) for row in batch.to_pylist())
             return
-        frame = framing(json.loads(text), topic, self.part, key, self.ids)
+        schema = json.loads(text)
+        is_wrapped = isinstance(schema, dict) and schema.get("name") == _KEY[0]
+        frame = framing(schema["fields"][0]["type"] if is_wrapped else schema, topic, self.part, key, self.ids)
         write = _bytes_of if self.ids is None else _Writer.of(frame.own, frame.prefix)
-        for value in _values(opened, text):
+        for row in _values(opened, text):
+            value = row[_KEY[1]] if is_wrapped else row
             yield None if value is None else write(value)
 
 
@@ -75,8 +79,8 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 - a JSON value
 def headers(file: IO[bytes]) -> Iterator[HeaderPairs]:
     """The headers of each record."""
     opened = _opened(file)
-    for value in _values(opened, _schema(opened) or "{}"):
-        yield tuple((each["key"], None if each["value"] is None else each["value"].encode()) for each in value)
+    for row in _values(opened, _schema(opened) or "{}"):
+        yield tuple((each["key"], None if each["value"] is None else each["value"].encode()) for each in row["headers"])
 
 
 def _opened(file: IO[bytes]) -> pq.ParquetFile:
