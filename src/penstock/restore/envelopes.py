@@ -15,7 +15,7 @@ from penstock.converters.projection import raw
 from penstock.errors import PenstockError
 from penstock.restore import parquet
 from penstock.restore.avro_values import converting
-from penstock.restore.payloads import behind_length, document, unpacked
+from penstock.restore.payloads import WITH_SCHEMAS, behind_length, document, unpacked
 from penstock.restore.records import Record
 from penstock.restore.schema_ids import standalone
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Known = dict[str, Json]
 
 _REST = ("headers", "timestamp", "topic", "partition", "offset")
-_FRAMED = ("avro", "json_envelope")
 _UNIONS = ("KeyUnion", "ValueUnion")  # records around unions, see `penstock.envelope`
 
 
@@ -106,7 +105,7 @@ class EnvelopeRecords:
         made = []
         part: Part
         for part, converter in (("key", self.keys), ("value", self.values)):
-            ids = self.ids() if converter in _FRAMED else None
+            ids = self.ids() if converter in WITH_SCHEMAS else None
             made.append(_Part.of(types[part], known, partial(_prefix, ids=ids, place=(topic, part, key))))
         return made[0], made[1]
 

@@ -56,6 +56,9 @@ DAMAGED = (
 )
 """What reading a file raises whose bytes are not what its name says."""
 
+WITH_SCHEMAS = ("avro", "json_envelope", "json_schema", "protobuf")
+"""Converters whose values have a schema: in Avro and Parquet files they are data of it."""
+
 _PIECE = 1 << 20
 
 
@@ -184,15 +187,15 @@ def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids:
     Raises:
         PenstockError: this pair cannot be taken back.
     """
-    if form == "avro" and converter in ("avro", "json_envelope", "string", "bytes"):
-        return AvroFile(part, ids() if converter in ("avro", "json_envelope") else None)
-    if form in ("json", "block_gzip") and converter in ("avro", "json", "json_envelope"):
+    if form == "avro" and converter in (*WITH_SCHEMAS, "string", "bytes"):
+        return AvroFile(part, ids() if converter in WITH_SCHEMAS else None)
+    if form in ("json", "block_gzip") and converter in ("json", *WITH_SCHEMAS):
         return LinesFile(_as_is if part == "value" else _key_line)
     if form == "json" and converter in ("string", "bytes"):
         return LinesFile(_text if converter == "string" else _base64)
     if form in ("bytes", "block_gzip") and converter in ("string", "bytes"):
         return SeparatedFile(separator, part)
     if form == "parquet":
-        return ParquetFile(part, ids() if converter in ("avro", "json_envelope") else None)
+        return ParquetFile(part, ids() if converter in WITH_SCHEMAS else None)
     msg = f"{part}s of {part}.converter `{converter}` cannot be restored from files of format `{form}`"
     raise PenstockError(msg)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.converters import resolve
 from penstock.restore.envelopes import EnvelopeRecords
 from penstock.restore.frames import DelimitedRecords, LengthRecords
-from penstock.restore.payloads import part_reader
+from penstock.restore.payloads import WITH_SCHEMAS, part_reader
 from penstock.restore.reading import PlainValues, Readers
 
 if TYPE_CHECKING:
@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from penstock.restore.schema_ids import SchemaIds
 
 _SEPARATED = ("bytes", "block_gzip")
-_CHANGED = {
-    ("avro", "block_gzip"): "JSON: their Avro values were stored as that",
-    ("json_envelope", "block_gzip"): "JSON without the schema that was around each",
-    ("avro", "json"): "JSON: their Avro values were stored as that",
-    ("json_envelope", "json"): "JSON without the schema that was around each",
-    ("json_envelope", "parquet"): "Avro in Confluent's wire format: their JSON was stored as columns",
-    ("json", "parquet"): "JSON made of columns: without members that are null, and without their own spelling",
-    ("json_envelope", "avro"): "Avro in Confluent's wire format: their JSON was stored as that",
-}
+_WORDS = {"avro": "Avro", "json_envelope": "JSON with schemas", "json_schema": "JSON Schema", "protobuf": "Protobuf"}
+
+
+def changed(converter: str, form: str) -> str | None:
+    """What values of a pair come back as, where that is not what they were."""
+    if (converter, form) == ("json", "parquet"):
+        return "JSON made of columns: without members that are null, and without their own spelling"
+    if converter not in WITH_SCHEMAS:
+        return None
+    if form in ("json", "block_gzip"):
+        return f"plain JSON: their values in {_WORDS[converter]} were stored as that"
+    if converter != "avro":
+        return f"Avro in Confluent's wire format: their values in {_WORDS[converter]} were stored as data of a schema"
+    return None
 
 
 def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
@@ -94,7 +99,7 @@ class ByShape:
     def changed(self, shape: int) -> str | None:
         """What values come back as, where that is not what they were."""
         config = self.config.with_shaping(self.shapes[shape])
-        return _CHANGED.get((resolve(config.value_converter, config.converter_options), config.format_class))
+        return changed(resolve(config.value_converter, config.converter_options), config.format_class)
 
     def __call__(self, shape: int) -> Readers:
         """Raises PenstockError as `readers`."""
