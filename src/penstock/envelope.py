@@ -156,8 +156,8 @@ def _around(key: FileSchema, value: FileSchema) -> FileSchema:
         "name": "Envelope",
         "namespace": "io.penstock",
         "fields": [
-            {"name": "key", "type": _optional(of_key)},
-            {"name": "value", "type": _optional(of_value)},
+            {"name": "key", "type": _optional(of_key, "KeyUnion")},
+            {"name": "value", "type": _optional(of_value, "ValueUnion")},
             {"name": "headers", "type": _HEADERS},
             {"name": "timestamp", "type": {"type": "long", "logicalType": "timestamp-millis"}},
             {"name": "topic", "type": "string"},
@@ -169,10 +169,10 @@ def _around(key: FileSchema, value: FileSchema) -> FileSchema:
     return FileSchema(text, hashlib.sha256(text.encode()).hexdigest()[:16], value.name, value.version)
 
 
-def _optional(schema: Any) -> Any:  # noqa: ANN401 - a schema
-    """With null in front: a union that is there keeps its own branches behind it, within a record of one field."""
+def _optional(schema: Any, name: str) -> Any:  # noqa: ANN401 - a schema
+    """With null in front: a union that is there keeps its own branches behind it, within a record of that name."""
     if isinstance(schema, list):
-        return ["null", {"type": "record", "name": "Union", "fields": [{"name": "union", "type": schema}]}]
+        return ["null", {"type": "record", "name": name, "fields": [{"name": "union", "type": schema}]}]
     return ["null", schema]
 
 

@@ -235,6 +235,30 @@ def test_tombstones_come_back_as_null_values(connect, topic, make_topic, files, 
     ]
 
 
+@pytest.mark.parametrize("form", ["avro", "json", "parquet"])
+def test_everything_comes_back_out_of_envelopes(connect, topic, make_topic, files, read_back, restore, form):
+    """In Kafka's order, although its objects hold every other record, and tombstones too."""
+    wrapped = {"store.envelope": "true", "behavior.on.null.values": "write", "flush.size": "6", "format.class": form}
+    fields = {"partitioner.class": "field", "partition.field.name": "s"} if form == "json" else {}
+    records = [
+        Rec(
+            {"n": n, "s": "ab"[n % 2]} if n != 3 or fields else None,
+            1_700_000_000_000 + n,
+            None if form == "json" else SCHEMA,
+            b"k%d" % n if n != 2 else None,
+            (("h", b"x"), ("none", None)) if n % 2 else (),
+        )
+        for n in range(6)
+    ]
+    connect(records, {**wrapped, **fields}, topic)
+    again = make_topic()
+    rows, said = restore(files(topic, {**wrapped, **fields}, avro=form != "json"), "--to-topic", again)
+    was, now = read_back(topic, 1)[0], read_back(again, 1)[0]
+    assert list(map(as_kafka_had, now)) == list(map(as_kafka_had, was))
+    assert [(row["old_start"], row["old_end"], row["exact"]) for row in rows] == [(0, 6, "yes")]
+    assert said == "6 records restored\n"
+
+
 def test_block_gzip_comes_back_with_keys(connect, topic, make_topic, files, read_back, restore):
     """With a later configuration that writes JSON lines: each object is read as it was written."""
     blocks = {

@@ -20,10 +20,12 @@ from penstock.converters.bytes import BytesConverter
 from penstock.converters.framed import FramedConverter, Frames
 from penstock.converters.projection import raw
 from penstock.converters.schemas import file_schema
+from penstock.envelope import _around
 from penstock.errors import PenstockError
 from penstock.formats.avro import AvroFormat
 from penstock.formats.parquet import ParquetFormat
 from penstock.registry import Registered
+from penstock.restore.envelopes import EnvelopeRecords
 from penstock.restore.frames import DelimitedRecords, LengthRecords
 from penstock.restore.payloads import DAMAGED, part_reader, unpacked
 from penstock.restore.schema_ids import SchemaIds, same
@@ -254,7 +256,8 @@ def test_documents_come_back_from_parquet_with_the_members_that_their_columns_ho
 def test_keys_come_back_from_parquet(own, rows):
     nullable = None in rows
     schema = ["null", own] if nullable else own
-    text = json.dumps(schema, separators=(",", ":"))
+    wrapped = {"type": "record", "name": "RecordKey", "fields": [{"name": "key", "type": schema}]}
+    text = json.dumps(wrapped, separators=(",", ":"))
     data, registry = encoded(fastavro.parse_schema(schema), rows), OneSchema("t-key", json.dumps(own), 9)
     converter = "string" if own == "string" else "avro"
     read = part_reader(converter, "parquet", "key", separator=b"", ids=lambda: SchemaIds(registry, {}))
@@ -368,3 +371,42 @@ def test_records_in_frames_come_back_with_their_keys(rows, frames):
 def test_broken_frames_are_known_as_damaged(read, body):
     with pytest.raises(DAMAGED):
         list(read.read(io.BytesIO(body), "t", "t"))
+
+
+USER = {"type": "record", "name": "User", "namespace": "n", "fields": [{"name": "id", "type": "long"}]}
+ORDER = {"type": "record", "name": "Order", "namespace": "m", "fields": [{"name": "by", "type": USER}]}
+
+
+class TwoSchemas(OneSchema):
+    """A registry with a version of the keys' subject and one of the values'."""
+
+    def __init__(self, key, value):
+        super().__init__("t-key", json.dumps(key), 1)
+        self.held["t-value"] = [(2, Registered(json.dumps(value), "AVRO", 1))]
+
+
+@pytest.mark.parametrize("form", ["avro", "parquet"])
+@pytest.mark.parametrize(
+    ("key", "value", "rows"),
+    [
+        (USER, ORDER, [({"id": 1}, {"by": {"id": 2}}), (None, {"by": {"id": 3}})]),
+        (USER, USER, [({"id": 1}, {"id": 2}), ({"id": 5}, None)]),
+        (["null", "long"], ["int", "string"], [(7, "x"), (8, 9)]),
+    ],
+)
+def test_keys_and_values_come_out_of_envelopes_under_schemas_of_their_own(form, key, value, rows):
+    schema = _around(FileSchema(json.dumps(key), "k"), FileSchema(json.dumps(value), "v"))
+    keys, values = (fastavro.parse_schema(each) for each in (key, value))
+    data = []
+    for number, (one, other) in enumerate(rows):
+        parts = [(keys, one), (values, other)]
+        body = b"".join(b"\x00" if held is None else b"\x02" + encoded(kind, [held])[0] for kind, held in parts)
+        data.append(body + b"\x00" + b"\x14" + b"\x02t" + b"\x00" + bytes([2 * number]))
+    file = written(AvroFormat() if form == "avro" else ParquetFormat(), schema, data)
+    read = EnvelopeRecords(form, "avro", "avro", lambda: SchemaIds(TwoSchemas(key, value), {}))
+    found = list(read.read(io.BytesIO(file), f"t.{form}", "t"))
+    assert [
+        (each.key and decoded(keys, each.key[5:]), each.value and decoded(values, each.value[5:])) for each in found
+    ] == rows
+    assert [each.key and each.key[:5] for each in found] == [one and b"\x00\x00\x00\x00\x01" for one, _ in rows]
+    assert [(each.timestamp, each.offset) for each in found] == [(10, number) for number in range(len(rows))]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1000
 _AVRO_SCHEMA = b"parquet.avro.schema"
+_KEY = ("RecordKey", "key")  # the record that columns of keys stand in, see `penstock.companions`
 _NULLS = ("null", {"type": "null"})
 
 
@@ -50,19 +51,36 @@ class ParquetFile:
         if text is None:
             encode = msgspec.json.Encoder().encode
             for batch in opened.iter_batches(_BATCH):
-                yield from (encode({n: v for n, v in row.items() if v is not None}) for row in batch.to_pylist())
+                yield from (encode(without_nulls(row)) for row in batch.to_pylist())
             return
-        frame = framing(json.loads(text), topic, self.part, key, self.ids)
+        schema = json.loads(text)
+        is_wrapped = isinstance(schema, dict) and schema.get("name") == _KEY[0]
+        frame = framing(schema["fields"][0]["type"] if is_wrapped else schema, topic, self.part, key, self.ids)
         write = _bytes_of if self.ids is None else _Writer.of(frame.own, frame.prefix)
-        for value in _values(opened, text):
+        for row in _values(opened, text):
+            value = row[_KEY[1]] if is_wrapped else row
             yield None if value is None else write(value)
+
+
+def rows(file: IO[bytes]) -> tuple[str | None, Iterator[dict[str, Any]]]:
+    """The Avro schema that a file carries, if it does, and its rows: values of that schema, or columns as they are."""
+    opened = _opened(file)
+    text = _schema(opened)
+    if text is not None:
+        return text, _values(opened, text)
+    return None, (row for batch in opened.iter_batches(_BATCH) for row in batch.to_pylist())
+
+
+def without_nulls(value: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """A document without the members that are null, at its top, as far as columns can tell."""
+    return {name: held for name, held in value.items() if held is not None} if isinstance(value, dict) else value
 
 
 def headers(file: IO[bytes]) -> Iterator[HeaderPairs]:
     """The headers of each record."""
     opened = _opened(file)
-    for value in _values(opened, _schema(opened) or "{}"):
-        yield tuple((each["key"], None if each["value"] is None else each["value"].encode()) for each in value)
+    for row in _values(opened, _schema(opened) or "{}"):
+        yield tuple((each["key"], None if each["value"] is None else each["value"].encode()) for each in row["headers"])
 
 
 def _opened(file: IO[bytes]) -> pq.ParquetFile:

@@ -56,6 +56,9 @@ DAMAGED = (
 )
 """What reading a file raises whose bytes are not what its name says."""
 
+WITH_SCHEMAS = ("avro", "json_envelope", "json_schema", "protobuf")
+"""Converters whose values have a schema: in Avro and Parquet files they are data of it."""
+
 _PIECE = 1 << 20
 
 
@@ -83,7 +86,7 @@ class AvroFile:
         blocks = fastavro.block_reader(unpacked(file, key))
         schema = json.loads(blocks.metadata["avro.schema"])
         frame = framing(schema, topic, self.part, key, self.ids)
-        unwrap = _behind_length if self.ids is None else frame.prefix.__add__
+        unwrap = behind_length if self.ids is None else frame.prefix.__add__
         parsed = fastavro.parse_schema(raw(schema))
         for block in blocks:
             for datum in _data(block, parsed):
@@ -104,7 +107,7 @@ def _data(block: Any, parsed: Any) -> Iterator[bytes]:  # noqa: ANN401 - fastavr
         at = end
 
 
-def _behind_length(datum: bytes) -> bytes:
+def behind_length(datum: bytes) -> bytes:
     """The content of Avro's string or bytes."""
     at = next(index for index, byte in enumerate(datum) if byte < 0x80)  # noqa: PLR2004 - the varint's last byte
     return datum[at + 1 :]
@@ -173,21 +176,26 @@ def _base64(line: bytes) -> bytes | None:
     return None if found is None else base64.b64decode(found, validate=True)
 
 
+def document(converter: str) -> Unwrap:
+    """From a JSON document to what Kafka had, for a converter; null is null."""
+    return {"string": _text, "bytes": _base64}.get(converter, _key_line)
+
+
 def part_reader(converter: str, form: str, part: Part, *, separator: bytes, ids: Callable[[], SchemaIds]) -> PartReader:
     """The reader for what a converter and a format made.
 
     Raises:
         PenstockError: this pair cannot be taken back.
     """
-    if form == "avro" and converter in ("avro", "json_envelope", "string", "bytes"):
-        return AvroFile(part, ids() if converter in ("avro", "json_envelope") else None)
-    if form in ("json", "block_gzip") and converter in ("avro", "json", "json_envelope"):
+    if form == "avro" and converter in (*WITH_SCHEMAS, "string", "bytes"):
+        return AvroFile(part, ids() if converter in WITH_SCHEMAS else None)
+    if form in ("json", "block_gzip") and converter in ("json", *WITH_SCHEMAS):
         return LinesFile(_as_is if part == "value" else _key_line)
     if form == "json" and converter in ("string", "bytes"):
         return LinesFile(_text if converter == "string" else _base64)
     if form in ("bytes", "block_gzip") and converter in ("string", "bytes"):
         return SeparatedFile(separator, part)
     if form == "parquet":
-        return ParquetFile(part, ids() if converter in ("avro", "json_envelope") else None)
+        return ParquetFile(part, ids() if converter in WITH_SCHEMAS else None)
     msg = f"{part}s of {part}.converter `{converter}` cannot be restored from files of format `{form}`"
     raise PenstockError(msg)

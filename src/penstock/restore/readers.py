@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.converters import resolve
+from penstock.restore.envelopes import EnvelopeRecords
 from penstock.restore.frames import DelimitedRecords, LengthRecords
-from penstock.restore.payloads import part_reader
+from penstock.restore.payloads import WITH_SCHEMAS, part_reader
 from penstock.restore.reading import PlainValues, Readers
 
 if TYPE_CHECKING:
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
     from penstock.restore.schema_ids import SchemaIds
 
 _SEPARATED = ("bytes", "block_gzip")
-_CHANGED = {
-    ("avro", "block_gzip"): "JSON: their Avro values were stored as that",
-    ("json_envelope", "block_gzip"): "JSON without the schema that was around each",
-    ("avro", "json"): "JSON: their Avro values were stored as that",
-    ("json_envelope", "json"): "JSON without the schema that was around each",
-    ("json_envelope", "parquet"): "Avro in Confluent's wire format: their JSON was stored as columns",
-    ("json", "parquet"): "JSON made of columns: without members that are null, and without their own spelling",
-    ("json_envelope", "avro"): "Avro in Confluent's wire format: their JSON was stored as that",
-}
+_WORDS = {"avro": "Avro", "json_envelope": "JSON with schemas", "json_schema": "JSON Schema", "protobuf": "Protobuf"}
+
+
+def changed(converter: str, form: str) -> str | None:
+    """What values of a pair come back as, where that is not what they were."""
+    if (converter, form) == ("json", "parquet"):
+        return "JSON made of columns: without members that are null, and without their own spelling"
+    if converter not in WITH_SCHEMAS:
+        return None
+    if form in ("json", "block_gzip"):
+        return f"plain JSON: their values in {_WORDS[converter]} were stored as that"
+    if converter != "avro":
+        return f"Avro in Confluent's wire format: their values in {_WORDS[converter]} were stored as data of a schema"
+    return None
 
 
 def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
@@ -37,7 +43,7 @@ def readers(config: SinkConfig, ids: Callable[[], SchemaIds]) -> Readers:
         PenstockError: it stores values or keys in a way that cannot be taken back.
     """
     name = resolve(config.value_converter, config.converter_options)
-    values: ValueReader | None = _framed(config)
+    values: ValueReader | None = _wrapped(config, ids)
     if values is None:
         values = PlainValues(part_reader(name, config.format_class, "value", separator=_separator(config), ids=ids))
     records, separated = config.records, {"value"} if config.format_class in _SEPARATED else set()
@@ -55,9 +61,14 @@ def _separator(config: SinkConfig) -> bytes:
     return (config.block_gzip.value_delimiter if is_block else config.bytearray_separator).encode()
 
 
-def _framed(config: SinkConfig) -> ValueReader | None:
-    """The reader of block-GZIP's records, where more than a delimiter is around them."""
+def _wrapped(config: SinkConfig, ids: Callable[[], SchemaIds]) -> ValueReader | None:
+    """The reader of records that are more than their values: in envelopes, or in block-GZIP's frames."""
     chosen = config.block_gzip
+    if config.records.envelope:
+        keys = resolve(config.records.key_converter, config.key_converter_options)
+        values = resolve(config.value_converter, config.converter_options)
+        form: Any = config.format_class  # one of those with fields, as the configuration's rules see to
+        return EnvelopeRecords(form, values, keys, ids)
     if config.format_class != "block_gzip":
         return None
     if chosen.records == "binary":
@@ -67,8 +78,13 @@ def _framed(config: SinkConfig) -> ValueReader | None:
 
 def carried(config: SinkConfig) -> Carried:
     """What the records of a value file of this configuration carry."""
-    framed = _framed(config)
-    return frozenset() if framed is None else framed.carried
+    wrapped = _wrapped(config, _no_ids)
+    return frozenset() if wrapped is None else wrapped.carried
+
+
+def _no_ids() -> SchemaIds:
+    """Nothing is read here."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ class ByShape:
     def changed(self, shape: int) -> str | None:
         """What values come back as, where that is not what they were."""
         config = self.config.with_shaping(self.shapes[shape])
-        return _CHANGED.get((resolve(config.value_converter, config.converter_options), config.format_class))
+        return changed(resolve(config.value_converter, config.converter_options), config.format_class)
 
     def __call__(self, shape: int) -> Readers:
         """Raises PenstockError as `readers`."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import fastavro
-from fastavro.schema import SchemaParseException, to_parsing_canonical_form
+from fastavro.schema import SchemaParseException, UnknownType, to_parsing_canonical_form
 
+from penstock.converters.projection import raw
 from penstock.converters.schemas import file_schema
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from penstock.registry import Registered
     from penstock.restore.framing import Part
@@ -92,6 +93,15 @@ def same(text: str, versions: Sequence[tuple[int, Registered]]) -> int | None:
         if wanted is not None and _canonical(json.loads(inlined)) == wanted:
             return schema_id
     return None
+
+
+def standalone(schema: Json, known: Mapping[str, Json]) -> Json:
+    """A schema by itself: types that stand outside of it, under their full names in `known`, are written out in it."""
+    try:
+        fastavro.parse_schema(raw(schema))
+    except UnknownType:
+        return json.loads(file_schema(json.dumps(schema), None, connect_meta_data=False, named=dict(known)).text)
+    return schema
 
 
 def _canonical(schema: Json) -> str | None:

@@ -206,5 +206,6 @@ class Target:
     def _failed(self, error: KafkaError) -> PenstockError:
         if error.code() in _FENCED:
             return TakenOverError(f"another instance of the restore `{self.name}` took over; this one stops")
-        msg = f"Kafka at {self.place.servers}: {error.str()}; run the same command again to go on"
+        then = "check that it runs and allows this; the same command goes on where it stood"
+        msg = f"Kafka at {self.place.servers}: {error.str()}; {then}"
         return KafkaUnavailable(msg, transient=error.retriable())
