@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from penstock.formats.base import Format
     from penstock.partitioners.base import Extractor, Partitioner
 
-_WITH_SCHEMAS = ("avro", "json_envelope")
+_WITH_SCHEMAS = ("avro", "protobuf", "json_schema", "json_envelope")
 
 
 def partitioner_of(config: SinkConfig) -> Partitioner:

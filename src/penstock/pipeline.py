@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from penstock import parts, stores
+from penstock.config.options import WITH_REGISTRY
 from penstock.crashpoints import reach
 from penstock.errors import ConfigError, StoreUnavailable
 from penstock.kafka.deadletters import DeadLetterTopic
@@ -99,7 +100,7 @@ def open_store(config: SinkConfig) -> S3Store:
 
 def check_registry(config: SinkConfig) -> None:
     """Raise `RegistryUnavailable` where the converter needs a Schema Registry and it does not answer."""
-    if config.value_converter == "avro":
+    if config.value_converter in WITH_REGISTRY:
         Registry.of(config.converter_options, "value.converter").check()
 
 

@@ -35,7 +35,10 @@ _PASSED_ON = {
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A schema as the registry has it. `named`: full name -> definition of the types that it refers to."""
+    """A schema as the registry has it.
+
+    `named`: what it refers to; for Avro, full name -> definition; for other kinds, name of the reference -> text.
+    """
 
     text: str
     kind: str
@@ -61,7 +64,7 @@ class Registry:
         """From a converter's options (without their `value.converter.` prefix, which `where` names)."""
         url = options.get("schema.registry.url", "").strip()
         if not url:
-            msg = f"{where}.schema.registry.url must be set: the Avro converter reads schemas from a Schema Registry"
+            msg = f"{where}.schema.registry.url must be set: the converter reads schemas from a Schema Registry"
             raise ConfigError([msg])
         source = options.get("basic.auth.credentials.source", "URL").upper()
         login = ""
@@ -166,7 +169,8 @@ class Registry:
         for reference in references:
             found = client.get_version(reference.subject, reference.version).schema
             self._collect(client, found.references or [], named)
-            named[reference.name] = json.loads(str(found.schema_str))
+            text = str(found.schema_str)
+            named[reference.name] = json.loads(text) if (found.schema_type or "AVRO") == "AVRO" else text
 
     def _connected(self) -> SchemaRegistryClient:
         config: dict[str, Any] = {"url": self.url, "max.retries": 2, "timeout": _TIMEOUT_SECONDS, **self.tls}

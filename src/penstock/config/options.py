@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PREFIX = "value.converter."
 KEY_PREFIX = "key.converter."
+WITH_REGISTRY = ("avro", "protobuf", "json_schema")
 REGISTRY = "schema.registry.url"
 _SOURCE = "basic.auth.credentials.source"
 _USER_INFO = "basic.auth.user.info"
@@ -33,6 +34,28 @@ _NOT_YET_FALSE = {
     "scrub.invalid.names": "Whether characters that Avro does not allow in names are replaced.",
     "use.latest.version": "Whether the newest schema of the subject is used instead of the record's own.",
 }
+_JSON_SCHEMA_NOT_YET_FALSE = {
+    "ignore.modern.dialects": "Whether a JSON Schema of 2019-09 or later is read as one of draft 7.",
+    "preserve.additional.properties": "Whether undeclared properties are kept in a field of their own.",
+}
+_PROTOBUF_FALSE = {
+    "enhanced.protobuf.schema.support": "Whether types are called by their full names, with the package.",
+    "flatten.unions": "Whether the members of a oneof are fields of the message itself.",
+    "generate.struct.for.nulls": "Whether a message that is not set becomes an empty one.",
+    "int.for.enums": "Whether enums become their numbers.",
+    "optional.for.nullables": "Whether only fields that say `optional`, and messages, may be null.",
+    "wrapper.for.nullables": "Whether only wrapper types, and messages, may be null.",
+}
+_PROTOBUF_TRUE = {
+    "generate.index.for.unions": "Whether a oneof's field has its number behind its name.",
+    "optional.for.proto2": "Whether an `optional` field of proto2 that is not set becomes null.",
+    "wrapper.for.raw.primitives": "Whether a wrapper message becomes the value in it.",
+}
+_JSON_SCHEMA_FALSE = {
+    "json.fail.invalid.schema": "Whether every value is checked against its JSON Schema.",
+    "use.optional.for.nonrequired": "Whether properties that are not required may be missing.",
+}
+_JSON_SCHEMA_TRUE = {"flatten.singleton.unions": "Whether a union of one type is that type."}
 _JAVA_STORES = {
     "schema.registry.ssl.truststore.location": "A Java trust store; `schema.registry.ssl.ca.location` takes PEM.",
     "schema.registry.ssl.truststore.type": "Its type.",
@@ -45,40 +68,55 @@ _STORE_PASSWORDS = (
     "schema.registry.ssl.key.password",
 )
 
+_REGISTRY: tuple[Property, ...] = (
+    Property(name=REGISTRY, kind=Words(), required=True, doc="Address of the Schema Registry, or several with commas."),
+    Property(
+        name=_SOURCE,
+        kind=Choice(("URL", "USER_INFO", "SASL_INHERIT"), any_case=True),
+        default="URL",
+        supported=("URL", "USER_INFO"),
+        doc="Where user and password for the registry stand: in its URL, or in `basic.auth.user.info`.",
+    ),
+    Property(name=_USER_INFO, kind=Hidden(), aliases=(_OLD_USER_INFO,), doc="`USER:PASSWORD` for the registry."),
+    *(
+        Property(name=f"schema.registry.ssl.{name}.location", kind=_FILE, origin="Penstock", doc=doc)
+        for name, doc in (
+            ("ca", "Certificates (PEM) that the registry's own must come from."),
+            ("certificate", "Our certificate (PEM), where the registry asks for one."),
+            ("key", "The key (PEM) to it."),
+        )
+    ),
+    *(Property(name=name, kind=Text(), supported=(None,), doc=doc) for name, doc in _JAVA_STORES.items()),
+    *(Property(name=name, kind=Hidden(), supported=(None,), doc="Its password.") for name in _STORE_PASSWORDS),
+    Property(
+        name=_TOKEN_SOURCE,
+        kind=Choice(("STATIC_TOKEN", "OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM"), any_case=True),
+        supported=(None, "STATIC_TOKEN"),
+        doc="Where a token for the registry comes from.",
+    ),
+    Property(name=_TOKEN, kind=Hidden(), doc="That token, sent in the place of user and password."),
+)
+_OF_ALL = {name: _NOT_YET_FALSE[name] for name in ("generalized.sum.type.support", "use.latest.version")}
+
+
+def _flags(docs: Mapping[str, str], default: str = "false") -> tuple[Property, ...]:
+    return tuple(Property(name=name, kind=Bool(), default=default, doc=doc) for name, doc in docs.items())
+
+
+def _not_yet(docs: Mapping[str, str]) -> tuple[Property, ...]:
+    return tuple(
+        Property(name=name, kind=Bool(), default="false", supported=(False,), doc=doc) for name, doc in docs.items()
+    )
+
+
 OPTIONS: Mapping[str, tuple[Property, ...]] = {
-    "avro": (
-        Property(
-            name=REGISTRY, kind=Words(), required=True, doc="Address of the Schema Registry, or several with commas."
-        ),
-        Property(
-            name=_SOURCE,
-            kind=Choice(("URL", "USER_INFO", "SASL_INHERIT"), any_case=True),
-            default="URL",
-            supported=("URL", "USER_INFO"),
-            doc="Where user and password for the registry stand: in its URL, or in `basic.auth.user.info`.",
-        ),
-        Property(name=_USER_INFO, kind=Hidden(), aliases=(_OLD_USER_INFO,), doc="`USER:PASSWORD` for the registry."),
-        *(
-            Property(name=f"schema.registry.ssl.{name}.location", kind=_FILE, origin="Penstock", doc=doc)
-            for name, doc in (
-                ("ca", "Certificates (PEM) that the registry's own must come from."),
-                ("certificate", "Our certificate (PEM), where the registry asks for one."),
-                ("key", "The key (PEM) to it."),
-            )
-        ),
-        *(Property(name=name, kind=Text(), supported=(None,), doc=doc) for name, doc in _JAVA_STORES.items()),
-        *(Property(name=name, kind=Hidden(), supported=(None,), doc="Its password.") for name in _STORE_PASSWORDS),
-        Property(
-            name=_TOKEN_SOURCE,
-            kind=Choice(("STATIC_TOKEN", "OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM"), any_case=True),
-            supported=(None, "STATIC_TOKEN"),
-            doc="Where a token for the registry comes from.",
-        ),
-        Property(name=_TOKEN, kind=Hidden(), doc="That token, sent in the place of user and password."),
-        *(
-            Property(name=name, kind=Bool(), default="false", supported=(False,), doc=doc)
-            for name, doc in _NOT_YET_FALSE.items()
-        ),
+    "avro": (*_REGISTRY, *_not_yet(_NOT_YET_FALSE)),
+    "protobuf": (*_REGISTRY, *_flags(_PROTOBUF_FALSE), *_flags(_PROTOBUF_TRUE, "true"), *_not_yet(_OF_ALL)),
+    "json_schema": (
+        *_REGISTRY,
+        *_flags(_JSON_SCHEMA_FALSE),
+        *_flags(_JSON_SCHEMA_TRUE, "true"),
+        *_not_yet({**_OF_ALL, **_JSON_SCHEMA_NOT_YET_FALSE}),
     ),
     "json": (
         Property(
@@ -133,7 +171,7 @@ def read_options(
     for option in OPTIONS.get(kind, ()):
         declared = _prefixed(option, prefix)
         read_value(declared, given, file, findings)
-    return _with_login(behind, given, findings, prefix) if kind == "avro" else behind
+    return _with_login(behind, given, findings, prefix) if kind in WITH_REGISTRY else behind
 
 
 def _prefixed(option: Property, prefix: str) -> Property:

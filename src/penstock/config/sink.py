@@ -168,7 +168,6 @@ class SinkConfig:
         required=True,
         origin="Connect",
         shapes=True,
-        supported=("avro", "json", "string", "bytes"),
         doc="What record values are written in. Without one, that of the worker file.",
     )
     topics_dir: str = prop(

@@ -9,7 +9,11 @@ from penstock.converters.avro import AvroConverter
 from penstock.converters.bytes import BytesConverter
 from penstock.converters.json import JsonConverter
 from penstock.converters.json_envelope import JsonEnvelopeConverter
+from penstock.converters.json_schema import JsonSchemaOptions, JsonSchemaSource
+from penstock.converters.protobuf import ProtobufSource
+from penstock.converters.protobuf_schema import ProtobufOptions
 from penstock.converters.string import StringConverter
+from penstock.converters.structured import StructuredConverter
 from penstock.errors import ConfigError
 from penstock.registry import Registry
 
@@ -18,9 +22,12 @@ if TYPE_CHECKING:
 
     from penstock.converters.base import Converter, Kind
     from penstock.converters.connect_json import DecimalFormat
+    from penstock.converters.structured import Source
 
 KINDS: dict[str, tuple[Kind, ...]] = {
     "avro": ("avro", "json"),
+    "protobuf": ("avro", "json"),
+    "json_schema": ("avro", "json"),
     "json": ("json",),
     "json_envelope": ("avro", "json"),
     "string": ("text", "avro", "json"),
@@ -75,6 +82,8 @@ def build(name: str, kind: Kind, own: Mapping[str, str], options: ConverterOptio
     if name == "avro":
         registry = Registry.of(own, f"{options.part}.converter")
         return AvroConverter(kind, registry, options.connect_meta_data, options.decimals, options.part)
+    if name in ("protobuf", "json_schema"):
+        return _structured(name, kind, own, options)
     if name == "json_envelope":
         content = own.get("schema.content", "")
         try:
@@ -88,3 +97,15 @@ def build(name: str, kind: Kind, own: Mapping[str, str], options: ConverterOptio
     if name == "string":
         return StringConverter(kind, options.separator)
     return BytesConverter(kind, options.separator)
+
+
+def _structured(name: str, kind: Kind, own: Mapping[str, str], options: ConverterOptions) -> Converter:
+    """Protobuf or JSON Schema. Where lines of JSON are wanted, no names of types are seen: they need only differ."""
+    registry, unseen = Registry.of(own, f"{options.part}.converter"), kind == "json"
+    source: Source
+    if name == "protobuf":
+        shape = ProtobufOptions.of(own, optional_map_keys=options.optional_map_keys)
+        source = ProtobufSource(shape, unique_names=unseen)
+    else:
+        source = JsonSchemaSource(JsonSchemaOptions.of(own), unique_names=unseen)
+    return StructuredConverter(kind, registry, source, options.connect_meta_data, options.decimals, options.part)

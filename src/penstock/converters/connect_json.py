@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Json = Any
 DecimalFormat = Literal["BASE64", "NUMERIC"]
+_MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 _NAMED = ("record", "error", "enum", "fixed")
 _PYTHON: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -116,12 +117,24 @@ class _Compiler:
 
     def _items(self, schema: Json, space: str) -> Change | None:
         is_array = schema["type"] == "array"
+        if is_array and is_entry(schema["items"], space):
+            return self._entries(schema["items"], space)
         each = self.change(schema["items" if is_array else "values"], space)
         if each is None:
             return None
         if is_array:
             return lambda values: [each(value) for value in values]
         return lambda values: {key: each(value) for key, value in values.items()}
+
+    def _entries(self, entry: Json, space: str) -> Change:
+        """Entries of a map: an object where the keys are texts, else an array of pairs."""
+        inner = full_name(entry, space).rpartition(".")[0]
+        self._known[full_name(entry, space)] = entry
+        types = [each["type"] for each in entry["fields"]]
+        key, value = (self.change(each, inner) or _same for each in types)
+        if _is_text(optional(types[0])[1]):
+            return lambda entries: {each["key"]: value(each["value"]) for each in entries}
+        return lambda entries: [[key(each["key"]), value(each["value"])] for each in entries]
 
     def _of_name(self, name: str) -> Change | None:
         schema = self._known[name]
@@ -188,6 +201,22 @@ class _Compiler:
             return name, _PYTHON[kind]
         kind = schema["type"]
         return (full_name(schema, space) if kind in _NAMED else kind), _PYTHON[kind]
+
+
+def is_entry(schema: Json, space: str) -> bool:
+    """Whether an array's items are how AvroData writes the entries of a map."""
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        return False
+    mark = schema.get("connect.internal.type") == "MapEntry" or full_name(schema, space) == _MAP_ENTRY
+    return mark and [each["name"] for each in schema["fields"]] == ["key", "value"]
+
+
+def _is_text(schema: Json) -> bool:
+    return schema == "string" or (isinstance(schema, dict) and schema.get("type") == "string")
+
+
+def _same(value: Any) -> Any:  # noqa: ANN401 - any value
+    return value
 
 
 def _decimal(scale: int) -> Change:

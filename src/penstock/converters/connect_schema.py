@@ -45,7 +45,8 @@ class SchemaMistake(ValueError):  # noqa: N818 - somebody's, not ours
 class ConnectSchema:
     """A schema with what it is made of. `default`: as JSON has it, None where there is none.
 
-    `fields`: of a struct. `keys`, `values`: of a map; an array has only `values`.
+    `fields`: of a struct. `keys`, `values`: of a map; an array has only `values`. `reference`: a struct that is written
+    out elsewhere, earlier or around this one; here is only its name.
     """
 
     type: str
@@ -58,6 +59,7 @@ class ConnectSchema:
     fields: tuple[tuple[str, ConnectSchema], ...] = ()
     keys: ConnectSchema | None = None
     values: ConnectSchema | None = None
+    reference: bool = False
 
     @property
     def scale(self) -> int:
@@ -116,9 +118,12 @@ def _is_field(each: Json) -> bool:
     return isinstance(each, dict) and isinstance(each.get("field"), str)
 
 
-def avro_schema(schema: ConnectSchema, *, connect_meta_data: bool) -> str:
-    """The Avro schema of a Connect schema as JSON text; without `connect.*` where `connect_meta_data` is false."""
-    derived = _Derivation(connect_meta_data).derive(schema)
+def avro_schema(schema: ConnectSchema, *, connect_meta_data: bool, any_names: bool = False) -> str:
+    """The Avro schema of a Connect schema as JSON text; without `connect.*` where `connect_meta_data` is false.
+
+    `any_names`: those that Avro does not allow stay as they are; for schemas that no file carries.
+    """
+    derived = _Derivation(connect_meta_data, any_names=any_names).derive(schema)
     return json.dumps(derived, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -127,6 +132,7 @@ class _Derivation:
     """One schema's derivation. `space`: the namespace around; `written`: named types so far, later only named."""
 
     connect_meta_data: bool
+    any_names: bool = False
     space: str = ""
     unnamed: int = 0
     written: dict[str, ConnectSchema] = field(default_factory=dict)
@@ -140,7 +146,7 @@ class _Derivation:
 
     def _type(self, schema: ConnectSchema) -> Json:
         full = self._full_name(schema)
-        if full is not None and self._is_written(full, schema):
+        if full is not None and (schema.reference or self._is_written(full, schema)):
             return self._reference(full)
         base = self._base(schema) if full is None else self._named(full, schema)
         if self.connect_meta_data:
@@ -156,6 +162,9 @@ class _Derivation:
             return None
         if schema.name is not None:
             return schema.name
+        if schema.reference:
+            msg = "it has a type that holds itself and has no name; give it one"
+            raise SchemaMistake(msg)
         self.unnamed += 1
         return f"{_NAMESPACE}.ConnectDefault{self.unnamed if self.unnamed > 1 else ''}"
 
@@ -176,7 +185,7 @@ class _Derivation:
     def _head(self, full: str) -> dict[str, Json]:
         """Name and namespace, which is left out where it is that around."""
         for part in full.split("."):
-            _check_name(part)
+            self._checked(part)
         space, _, last = full.rpartition(".")
         return {"name": last} if space == self.space else {"name": last, "namespace": space}
 
@@ -197,7 +206,7 @@ class _Derivation:
         head = self._head(full)
         if schema.type == "string":
             prefix = f"{_ENUM}."
-            symbols = [_check_name(value) for name, value in schema.parameters.items() if name.startswith(prefix)]
+            symbols = [self._checked(value) for name, value in schema.parameters.items() if name.startswith(prefix)]
             return {"type": "enum", **head, "symbols": symbols}
         return {"type": "record", **head, "fields": self._within(full, schema.fields)}
 
@@ -209,7 +218,7 @@ class _Derivation:
         return declared
 
     def _field(self, name: str, schema: ConnectSchema) -> Json:
-        declared = {"name": _check_name(name), "type": self.derive(schema)}
+        declared = {"name": self._checked(name), "type": self.derive(schema)}
         if schema.default is not None:
             declared["default"] = _avro_default(schema, schema.default)
         elif schema.optional:
@@ -219,14 +228,20 @@ class _Derivation:
     def _entry(self, schema: ConnectSchema, keys: ConnectSchema, values: ConnectSchema) -> Json:
         """The record of a key and its value."""
         full = schema.name or f"{_NAMESPACE}.MapEntry"
-        if self._is_written(full, replace(schema, default=None)):
+        if self._is_written(full, ConnectSchema("map", name=schema.name, keys=keys, values=values)):
             return self._reference(full)
         head = self._head(full)
         around, self.space = self.space, full.rpartition(".")[0]
-        fields = [{"name": "key", "type": self.derive(keys)}, {"name": "value", "type": self.derive(values)}]
+        fields = [self._field("key", keys), self._field("value", values)]
         self.space = around
         mark = {"connect.internal.type": "MapEntry"} if schema.name else {}
         return {"type": "record", **head, "fields": fields, **mark}
+
+    def _checked(self, name: str) -> str:
+        if not self.any_names and not _NAME.fullmatch(name):
+            msg = f"Avro does not allow the name `{name}`"
+            raise SchemaMistake(msg)
+        return name
 
     def _meta_data(self, schema: ConnectSchema) -> dict[str, Json]:
         found: dict[str, Json] = {}
@@ -243,13 +258,6 @@ class _Derivation:
         if schema.type in ("int8", "int16"):
             found["connect.type"] = schema.type
         return found
-
-
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        msg = f"Avro does not allow the name `{name}`"
-        raise SchemaMistake(msg)
-    return name
 
 
 def _logical_type(schema: ConnectSchema) -> dict[str, Json]:
