@@ -120,7 +120,7 @@ def avro_of(schema, **more):
                 "type": "array",
                 "items": {
                     **ENTRY,
-                    "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": ["null", "string"]}],
+                    "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": ["null", "string"], "default": None}],
                 },
             },
         ),
@@ -130,7 +130,7 @@ def avro_of(schema, **more):
                 "type": "array",
                 "items": {
                     **ENTRY,
-                    "fields": [{"name": "key", "type": ["null", "string"]}, {"name": "value", "type": "int"}],
+                    "fields": [{"name": "key", "type": ["null", "string"], "default": None}, {"name": "value", "type": "int"}],
                 },
             },
         ),

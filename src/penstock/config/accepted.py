@@ -76,7 +76,6 @@ ACCEPTED = MappingProxyType(
         "schema.generator.class": "was only used for Hive",
         "schemas.cache.config": _CACHE,
         "schemas.cache.size": _CACHE,
-        "skip.known.types": _READS,
         "security.providers": "there is no JVM that talks to Kafka",
         "send.buffer.bytes": _CLIENTS,
         "session.timeout.ms": _CLUSTER,

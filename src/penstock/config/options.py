@@ -29,12 +29,14 @@ _FILE = Matching(r"[^\x00-\x1f\x7f]+", "the path of a PEM file")
 _NOT_YET_FALSE = {
     "allow.optional.map.keys": "Whether a map with optional text keys becomes an Avro map.",
     "discard.type.doc.default": "Whether doc texts and defaults of schemas are dropped.",
-    "generalized.sum.type.support": "Whether unions of every converter are kept in one form.",
     "ignore.default.for.nullables": "Whether a null stays null where its field has a default.",
     "scrub.invalid.names": "Whether characters that Avro does not allow in names are replaced.",
+}
+_NOT_YET_WITH_REGISTRY = {
+    "generalized.sum.type.support": "Whether unions of every converter are kept in one form.",
     "use.latest.version": "Whether the newest schema of the subject is used instead of the record's own.",
 }
-_JSON_SCHEMA_NOT_YET_FALSE = {
+_NOT_YET_JSON_SCHEMA = {
     "ignore.modern.dialects": "Whether a JSON Schema of 2019-09 or later is read as one of draft 7.",
     "preserve.additional.properties": "Whether undeclared properties are kept in a field of their own.",
 }
@@ -96,7 +98,6 @@ _REGISTRY: tuple[Property, ...] = (
     ),
     Property(name=_TOKEN, kind=Hidden(), doc="That token, sent in the place of user and password."),
 )
-_OF_ALL = {name: _NOT_YET_FALSE[name] for name in ("generalized.sum.type.support", "use.latest.version")}
 
 
 def _flags(docs: Mapping[str, str], default: str = "false") -> tuple[Property, ...]:
@@ -110,13 +111,13 @@ def _not_yet(docs: Mapping[str, str]) -> tuple[Property, ...]:
 
 
 OPTIONS: Mapping[str, tuple[Property, ...]] = {
-    "avro": (*_REGISTRY, *_not_yet(_NOT_YET_FALSE)),
-    "protobuf": (*_REGISTRY, *_flags(_PROTOBUF_FALSE), *_flags(_PROTOBUF_TRUE, "true"), *_not_yet(_OF_ALL)),
+    "registry": (*_REGISTRY, *_not_yet(_NOT_YET_WITH_REGISTRY)),
+    "avro": _not_yet(_NOT_YET_FALSE),
+    "protobuf": (*_flags(_PROTOBUF_FALSE), *_flags(_PROTOBUF_TRUE, "true")),
     "json_schema": (
-        *_REGISTRY,
         *_flags(_JSON_SCHEMA_FALSE),
         *_flags(_JSON_SCHEMA_TRUE, "true"),
-        *_not_yet({**_OF_ALL, **_JSON_SCHEMA_NOT_YET_FALSE}),
+        *_not_yet(_NOT_YET_JSON_SCHEMA),
     ),
     "json": (
         Property(
@@ -168,7 +169,7 @@ def read_options(
     A login in the registry's address becomes `basic.auth.user.info`, so that the address may be shown.
     """
     behind = {name.removeprefix(prefix): value.text.strip() for name, value in given.items() if name.startswith(prefix)}
-    for option in OPTIONS.get(kind, ()):
+    for option in (*(OPTIONS["registry"] if kind in WITH_REGISTRY else ()), *OPTIONS.get(kind, ())):
         declared = _prefixed(option, prefix)
         read_value(declared, given, file, findings)
     return _with_login(behind, given, findings, prefix) if kind in WITH_REGISTRY else behind

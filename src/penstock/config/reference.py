@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.config.classes import CONVERTERS as CONVERTER_CLASSES
 from penstock.config.classes import CREDENTIALS, FORMATS, PARTITIONERS
 from penstock.config.declare import declarations, text_of
-from penstock.config.options import OPTIONS, PREFIX
+from penstock.config.options import OPTIONS, PREFIX, WITH_REGISTRY
 from penstock.config.sink import SinkConfig
 from penstock.kafka.properties import HARMLESS, PLAIN_PROPERTIES, REFUSED, SECURITY_PROPERTIES
 
@@ -47,7 +47,9 @@ def render() -> str:
         *_table(each for each in every if each.origin == "Penstock"),
         "What begins with `partitioner.option.` is for a partitioner of your own ([layouts.md](layouts.md)).\n",
         "## Options of the value converter\n",
-        "Behind `value.converter.`, and behind `key.converter.` where keys are stored.\n",
+        "Behind `value.converter.`, and behind `key.converter.` where keys are stored. Those of the registry are for "
+        + _names(WITH_REGISTRY)
+        + ".\n",
         *(line for kind, options in OPTIONS.items() for line in (f"### `{kind}`\n", *_table(options, PREFIX))),
         "## Names of classes\n",
         *_classes({**FORMATS, **CONVERTER_CLASSES, **PARTITIONERS, **CREDENTIALS}),
