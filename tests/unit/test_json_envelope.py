@@ -120,7 +120,10 @@ def avro_of(schema, **more):
                 "type": "array",
                 "items": {
                     **ENTRY,
-                    "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": ["null", "string"], "default": None}],
+                    "fields": [
+                        {"name": "key", "type": "int"},
+                        {"name": "value", "type": ["null", "string"], "default": None},
+                    ],
                 },
             },
         ),
@@ -130,7 +133,10 @@ def avro_of(schema, **more):
                 "type": "array",
                 "items": {
                     **ENTRY,
-                    "fields": [{"name": "key", "type": ["null", "string"], "default": None}, {"name": "value", "type": "int"}],
+                    "fields": [
+                        {"name": "key", "type": ["null", "string"], "default": None},
+                        {"name": "value", "type": "int"},
+                    ],
                 },
             },
         ),

@@ -269,7 +269,7 @@ class JsonSchemaTypes:
             chosen = last.get("string") or number
         elif "enum" in last:
             chosen = last["enum"] if "string" in last else number
-        elif "string" in last and "format" in last["string"].doc:
+        elif "string" in last:
             chosen = number or last["string"]
         else:
             chosen = last.get("reference")

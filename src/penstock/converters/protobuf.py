@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from penstock.converters.connect_schema import SchemaMistake
-from penstock.converters.protobuf_files import pool_of
+from penstock.converters.protobuf_files import protobuf_file
 from penstock.converters.protobuf_schema import message_schema
 from penstock.converters.protobuf_values import MessageMistake, message_reader
 from penstock.converters.structured import Typed, ValueMistake
@@ -17,8 +17,7 @@ from penstock.converters.structured import Typed, ValueMistake
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from google.protobuf.descriptor_pool import DescriptorPool
-
+    from penstock.converters.protobuf_files import ProtobufFile
     from penstock.converters.protobuf_schema import Descriptor, ProtobufOptions
     from penstock.converters.structured import Opened
     from penstock.registry import Registered
@@ -39,8 +38,7 @@ class ProtobufSource:
 
     def open(self, registered: Registered) -> Opened:
         """Compile a schema with what it imports."""
-        pool, file = pool_of(registered.text, registered.named)
-        return _File(self, pool, file, registered.version)
+        return _File(self, protobuf_file(registered.text, registered.named), registered.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,7 @@ class _File:
     """A registered schema: its file, whose messages are counted from 0 on each level."""
 
     source: ProtobufSource
-    pool: DescriptorPool
-    file: Any
+    compiled: ProtobufFile
     version: int | None
 
     def split(self, value: bytes) -> tuple[Hashable, bytes]:
@@ -73,12 +70,14 @@ class _File:
         name = message.full_name if options.full_names else message.name
         if self.source.unique_names:
             options = replace(options, full_names=True)
-        schema = message_schema(message, self.pool, options, self.version)
-        return Typed(schema, name, _reader(message, message_reader(message, self.pool, options)))
+        pool = self.compiled.pool
+        schema = message_schema(message, pool, options, self.version)
+        read = message_reader(message, pool, options)
+        return Typed(schema, name, _reader(message, read, requires=self.compiled.requires))
 
     def _message(self, which: Any) -> Descriptor:  # noqa: ANN401 - what `split` gave
         found: Any = None
-        level = list(self.file.message_types_by_name.values())
+        level = list(self.compiled.file.message_types_by_name.values())
         if not level:
             msg = "it has no message"
             raise SchemaMistake(msg)
@@ -105,12 +104,16 @@ def _index(value: bytes, at: int) -> tuple[int, int]:
     raise ValueMistake(msg)
 
 
-def _reader(message: Descriptor, read: Callable[[Any], Any]) -> Callable[[bytes], Any]:
+def _reader(message: Descriptor, read: Callable[[Any], Any], *, requires: bool) -> Callable[[bytes], Any]:
     parse = GetMessageClass(message).FromString
 
     def body(data: bytes) -> Any:  # noqa: ANN401 - Avro data
         try:
-            return read(parse(data))
+            made = parse(data)
+            if requires and not made.IsInitialized():
+                msg = f"lacks required fields: {', '.join(made.FindInitializationErrors())}"
+                raise ValueMistake(msg)
+            return read(made)
         except DecodeError as error:
             msg = f"is no message of the type that it names ({error})"
             raise ValueMistake(msg) from error

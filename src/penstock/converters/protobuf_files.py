@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import importlib.util
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
@@ -18,7 +21,9 @@ from google.protobuf.message import DecodeError
 from penstock.converters.connect_schema import SchemaMistake
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from google.protobuf.descriptor_pb2 import DescriptorProto
 
 _SHOWN = 300
 _META = """syntax = "proto3";
@@ -44,8 +49,17 @@ message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
 _BUILT_IN = {"confluent/meta.proto": _META, "confluent/type/decimal.proto": _DECIMAL}
 
 
-def pool_of(text: str, imports: Mapping[str, str]) -> tuple[DescriptorPool, Any]:
-    """A pool with a registered schema and all that it imports, and the descriptor of its own file.
+@dataclass(frozen=True, slots=True)
+class ProtobufFile:
+    """A registered schema. `pool`: with all its imports. `requires`: whether a message can lack a required field."""
+
+    pool: DescriptorPool
+    file: Any
+    requires: bool
+
+
+def protobuf_file(text: str, imports: Mapping[str, str]) -> ProtobufFile:
+    """A registered schema, compiled.
 
     `imports`: path -> schema of what the registry keeps as references. Google's and Confluent's own files are known.
 
@@ -57,10 +71,18 @@ def pool_of(text: str, imports: Mapping[str, str]) -> tuple[DescriptorPool, Any]
     try:
         for each in files:
             pool.AddSerializedFile(each.SerializeToString())
-        return pool, pool.FindFileByName(files[-1].name)
+        requires = any(_requires(file.message_type) for file in files if not file.name.startswith("google/protobuf/"))
+        return ProtobufFile(pool, pool.FindFileByName(files[-1].name), requires)
     except (TypeError, KeyError) as error:
         msg = f"it cannot be used as a Protobuf schema ({error})"
         raise SchemaMistake(msg) from error
+
+
+def _requires(messages: Iterable[DescriptorProto]) -> bool:
+    return any(
+        any(each.label == FieldDescriptor.LABEL_REQUIRED for each in message.field) or _requires(message.nested_type)
+        for message in messages
+    )
 
 
 def _files(text: str, imports: Mapping[str, str]) -> tuple[FileDescriptorProto, ...]:
@@ -97,6 +119,13 @@ def _serialized(text: str) -> FileDescriptorProto | None:
 
 def _compiled(text: str, imports: Mapping[str, str]) -> tuple[FileDescriptorProto, ...]:
     """What protoc makes of a source; the file of `text` comes last."""
+    return _protoc(text, tuple(imports.items()))
+
+
+@functools.lru_cache(maxsize=128)
+def _protoc(text: str, sources: tuple[tuple[str, str], ...]) -> tuple[FileDescriptorProto, ...]:
+    """Kept, because it starts a process: converters of values and keys, and jobs, ask for the same schemas."""
+    imports = dict(sources)
     main = "schema.proto"
     while main in imports:
         main = f"_{main}"
@@ -116,13 +145,14 @@ def _compiled(text: str, imports: Mapping[str, str]) -> tuple[FileDescriptorProt
 
 def _run_protoc(files: Path, made: Path, main: str) -> None:
     common = importlib.util.find_spec("google.type.date_pb2")
-    places = [files, *([Path(common.origin).parents[2]] if common is not None and common.origin else [])]
+    places = [Path(), *([Path(common.origin).parents[2]] if common is not None and common.origin else [])]
     options = [*(f"-I{place}" for place in places), "--include_imports", f"--descriptor_set_out={made}"]
     done = subprocess.run(
         [sys.executable, "-m", "grpc_tools.protoc", *options, main],
         capture_output=True,
         text=True,
         check=False,
+        cwd=files,
     )
     if done.returncode:
         said = " ".join(line for line in done.stderr.split("\n") if "warning:" not in line).strip()
