@@ -52,9 +52,9 @@ def add_field(draw, made, number, shape, depth):
     field = made.field.add(name=f"f{number}", number=number, label=F.LABEL_OPTIONAL, json_name=f"f{number}")
     field.type = draw(st.sampled_from(list(SCALARS)))
     if shape == "message":
-        if not made.nested_type:
+        if not any(each.name == f"M{depth + 1}" for each in made.nested_type):
             made.nested_type.append(draw(message_types(depth + 1)))
-        field.type, field.type_name = F.TYPE_MESSAGE, made.nested_type[0].name
+        field.type, field.type_name = F.TYPE_MESSAGE, f"M{depth + 1}"
         field.label = draw(st.sampled_from([F.LABEL_OPTIONAL, F.LABEL_REPEATED]))
     elif shape == "self":
         field.type, field.type_name = F.TYPE_MESSAGE, made.name
@@ -72,11 +72,6 @@ def add_field(draw, made, number, shape, depth):
         entry.field.add(name="key", number=1, label=F.LABEL_OPTIONAL, type=draw(st.sampled_from(KEYS)))
         entry.field.add(name="value", number=2, label=F.LABEL_OPTIONAL, type=field.type)
         field.type, field.type_name, field.label = F.TYPE_MESSAGE, entry.name, F.LABEL_REPEATED
-        # Nested messages are found as the first of their type: entries come behind.
-        if made.nested_type[0].options.map_entry and len(made.nested_type) > 1:
-            nested = sorted(made.nested_type, key=lambda each: each.options.map_entry)
-            del made.nested_type[:]
-            made.nested_type.extend(nested)
 
 
 def fill(draw, message, depth=0):
