@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock import cutter, envelope
 from penstock.columnar import arrays
-from penstock.converters import avro_json_walk, framed
+from penstock.converters import avro_json_walk, framed, protobuf_program
 from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import headers, walk
@@ -12,7 +12,8 @@ from penstock.kafka import headers, walk
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope, avro_json_walk):
+    readers = (walk, headers, avro, keys, arrays, framed, avro_json_walk, protobuf_program)
+    for module in (*readers, cutter, rows, envelope):
         module.warm()
 
 

@@ -46,6 +46,7 @@ class _Schema:
     source: JsonSchemaSource
     document: Document
     version: int | None
+    first: None = None
 
     def split(self, value: bytes) -> tuple[Hashable, bytes]:
         """There is one type."""

@@ -10,6 +10,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from penstock.converters.connect_schema import SchemaMistake
 from penstock.converters.protobuf_files import protobuf_file
+from penstock.converters.protobuf_program import program_of
 from penstock.converters.protobuf_schema import message_schema
 from penstock.converters.protobuf_values import MessageMistake, message_reader
 from penstock.converters.structured import Typed, ValueMistake
@@ -49,6 +50,11 @@ class _File:
     compiled: ProtobufFile
     version: int | None
 
+    @property
+    def first(self) -> tuple[int, Hashable]:
+        """A single 0 byte stands for the first message."""
+        return 0, _FIRST
+
     def split(self, value: bytes) -> tuple[Hashable, bytes]:
         """The indexes that lead to the message's type; a single 0 byte stands for the first one."""
         if value[:1] == b"\x00":
@@ -73,7 +79,8 @@ class _File:
         pool = self.compiled.pool
         schema = message_schema(message, pool, options, self.version)
         read = message_reader(message, pool, options)
-        return Typed(schema, name, _reader(message, read, requires=self.compiled.requires))
+        body = _reader(message, read, requires=self.compiled.requires)
+        return Typed(schema, name, body, program=program_of(message, schema, pool, options))
 
     def _message(self, which: Any) -> Descriptor:  # noqa: ANN401 - what `split` gave
         found: Any = None

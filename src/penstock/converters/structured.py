@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from penstock.registry import Registered, Registry
 
     Encode = Callable[[bytes], bytes | None]
+    Bytes = NDArray[np.uint8]
+    Longs = NDArray[np.int64]
 
 _NULL = -2
 _ENCODE = msgspec.json.Encoder().encode
@@ -49,18 +51,33 @@ class ValueMistake(ValueError):  # noqa: N818 - the producer's, not ours
 class Typed:
     """One type of a schema. `read`: from a body to the datum that fastavro takes; None is a null value.
 
-    `name`: what Connect calls the type. `path`: from a field's path to that in the Avro schema. `read` raises
-    `ValueMistake`.
+    `name`: what Connect calls the type. `path`: from a field's path to that in the Avro schema. `program`: what writes
+    bodies as Avro data many at a time, but for those that it leaves to `read`. `read` raises `ValueMistake`.
     """
 
     schema: ConnectSchema
     name: str
     read: Callable[[bytes], Any]
     path: Callable[[str], str] = str
+    program: Program | None = None
+
+
+class Program(Protocol):
+    """A compiled way from bodies to Avro data, the same as by `Typed.read`."""
+
+    def run(self, data: Bytes, spans: Longs) -> tuple[Bytes, Longs, Longs]:
+        """(data, where each row's end, 1 or, for rows that are left, 0) of `data[spans[i, 0]:spans[i, 1]]`."""
+        ...
 
 
 class Opened(Protocol):
-    """A schema of the registry, made ready for its values."""
+    """A schema of the registry, made ready for its values.
+
+    `first`: a first byte of values that says which type they have, and that type; None where there is no such byte.
+    """
+
+    @property
+    def first(self) -> tuple[int, Hashable] | None: ...  # noqa: D102 - above
 
     def split(self, value: bytes) -> tuple[Hashable, bytes]:
         """Which of the schema's types a value (without its wire prefix) has, and its body. Raises `ValueMistake`."""
@@ -93,7 +110,7 @@ class _Plan:
     text: str
     datum: Encode
     encode: Encode
-    path: Callable[[str], str]
+    program: Program | None
 
 
 @dataclass(slots=True)
@@ -173,9 +190,58 @@ class StructuredConverter:
         """Avro data of a batch. The last one is kept: several fields are asked for one after the other."""
         kept = self._data
         if kept is None or kept[0] is not records:
-            kept = records, self._each(records, range(len(records)), lambda plan, body: plan.datum(body))
+            kept = records, self._written(records)
             self._data = kept
         return kept[1]
+
+    def _written(self, records: Records) -> Converted:
+        """Avro data: what the programs of the types take, and the rest one by one."""
+        walked = self._walked(records)
+        left = np.ones(len(records), dtype=np.bool_)
+        for rows, *_ in walked:
+            left[rows] = False
+        rest = np.flatnonzero(left)
+        made = self._each(records, rest.tolist(), lambda plan, body: plan.datum(body))
+        if not walked:
+            return made
+        codes, nulls = np.zeros(len(records), dtype=np.int32), np.zeros(len(records), dtype=np.bool_)
+        chunk = made.chunk
+        codes[rest] = 0 if chunk.schemas is None else chunk.schemas
+        nulls[rest] = False if made.nulls is None else made.nulls
+        for rows, code, *_ in walked:
+            codes[rows] = code
+        faults = tuple(RowFault(int(rest[fault.row]), fault.reason) for fault in made.faults)
+        pieces = [(rows, data, offsets) for rows, _, data, offsets in walked]
+        data, offsets = interleaved([*pieces, (rest, chunk.data, chunk.offsets)], len(records))
+        return Converted(Chunk(data, offsets, codes), faults, nulls if nulls.any() else None)
+
+    def _walked(self, records: Records) -> list[tuple[Longs, int, Bytes, Longs]]:
+        """For each schema with a program: the rows that it took, their code, their data and offsets into them."""
+        ids, data, ends = records.schema_ids, records.values.data, records.values.offsets
+        found = []
+        for schema_id in [] if ids is None else np.unique(ids[ids >= 0]).tolist():
+            plan, first = self._first_plan(schema_id, records.tp.topic)
+            if plan is None or plan.program is None:
+                continue
+            rows = np.flatnonzero((ids == schema_id) & (np.diff(ends) > 0))
+            rows = rows[data[ends[rows]] == first]
+            made, stops, states = plan.program.run(data, np.stack((ends[rows] + 1, ends[rows + 1]), axis=1))
+            taken = states == 1
+            if taken.any():
+                # Rows that are left have no data: their ends repeat those before them.
+                found.append((rows[taken], plan.code, made, np.concatenate((np.zeros(1, np.int64), stops[taken]))))
+        return found
+
+    def _first_plan(self, schema_id: int, topic: str) -> tuple[_Plan | None, int]:
+        """The plan of a schema's first type, and the byte that tells it; None where there is none, or a mistake."""
+        opened = self._opened.get((schema_id, topic)) or self._looked_up(schema_id, topic)
+        if isinstance(opened, str) or opened[0].first is None:
+            return None, 0
+        first = opened[0].first[0]
+        try:
+            return self._planned(schema_id, topic, bytes([first]))[0], first
+        except ValueMistake:
+            return None, first
 
     def _each(self, records: Records, rows: Sequence[int], encode: Callable[[_Plan, bytes], bytes | None]) -> Converted:
         ids = records.schema_ids
@@ -257,7 +323,22 @@ class StructuredConverter:
         self._paths[code] = typed.path
         datum = _avro_writer(text, typed.read)
         encode = datum if self.kind == "avro" else _line_writer(text, typed.read, self.decimals)
-        return _Plan(code, text, datum, encode, typed.path)
+        return _Plan(code, text, datum, encode, typed.program)
+
+
+def interleaved(parts: Sequence[tuple[Longs, Bytes, Longs]], rows: int) -> tuple[Bytes, Longs]:
+    """Rows of several buffers in one, in their order: parts are (row numbers, data, offsets into them)."""
+    whole = next((part for part in parts if len(part[0]) == rows), None)
+    if whole is not None:
+        return whole[1], whole[2]
+    pieces: list[bytes] = [b""] * rows
+    for numbers, data, offsets in parts:
+        view, ends = data.data, offsets.tolist()
+        for at, row in enumerate(numbers.tolist()):
+            pieces[row] = view[ends[at] : ends[at + 1]].tobytes()
+    offsets = np.zeros(rows + 1, dtype=np.int64)
+    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+    return np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets
 
 
 def _avro_writer(text: str, read: Callable[[bytes], Any]) -> Encode:
