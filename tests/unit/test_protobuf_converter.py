@@ -453,7 +453,8 @@ def test_plain_schema_of_this_file_is_the_schema_without_logical_types():
 
 @pytest.mark.parametrize("kind", ["json", "avro"])
 def test_what_came_last_counts_and_messages_are_merged(registry, kind):
-    text = """syntax = "proto3"; package w; message M { oneof u { string s = 1; int32 i = 2; N n = 3; } N m = 4; int32 a = 5; }
+    text = """syntax = "proto3"; package w;
+    message M { oneof u { string s = 1; int32 i = 2; N n = 3; } N m = 4; int32 a = 5; }
     message N { int32 x = 1; repeated int32 y = 2; }"""
     schema_id = registry.add("t-value", text, "PROTOBUF")
     bodies = [
