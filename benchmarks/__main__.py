@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.stages) - STAGES.keys():
         parser.error(f"no such stage: {', '.join(sorted(unknown))}")
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # servers are ended on the way out
     results = Results.of(quick=given.quick)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, Arena.open(Path(folder) / "stack") as arena:
         for stage in given.stages or STAGES:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -156,7 +157,7 @@ class Contender:
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
     def run(self, case: Case, topic: Topic, flush: int, more: Mapping[str, str] | None = None) -> Run:

@@ -80,6 +80,9 @@ def _files() -> Iterator[tuple[str, Path]]:
     for path in home.rglob("*"):
         if path.is_file() and path.suffix not in {".pyc", ".pyo"}:
             yield str(Path("penstock") / path.relative_to(home)), path
+    for file in importlib.metadata.files("penstock") or ():
+        if file.name == "METADATA":  # where `penstock.__version__` comes from
+            yield str(file), Path(str(file.locate()))
     for distribution in _needed():
         for file in distribution.files or ():
             path = Path(str(distribution.locate_file(file)))

@@ -79,7 +79,7 @@ def _emit_borrowed(context: Any, builder: ir.IRBuilder, signature: Any, values: 
     return proxy._getvalue()  # noqa: SLF001 - numba's own way
 
 
-borrowed = cast("Callable[[F], F]", intrinsic(_borrowed))
+borrowed = cast("Callable[[Any], Any]", intrinsic(_borrowed))
 
 
 def _word_at(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> ir.Value:  # noqa: ANN401

@@ -12,8 +12,7 @@ from penstock.kafka import headers, walk
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    readers = (walk, headers, avro, keys, arrays, framed, avro_json_walk, protobuf_program)
-    for module in (*readers, cutter, rows, envelope):
+    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program):
         module.warm()
 
 

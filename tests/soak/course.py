@@ -19,7 +19,7 @@ from connecting import InProcess
 from faulty_s3 import FaultyS3, at_random, faulty_s3, nothing
 from penstock.dev import stack as dev_stack
 from penstock.loading import load
-from penstock.loop import keep_running
+from penstock.loop import keep_running, open_patiently
 from penstock.running import Running
 from penstock.store.s3 import StoreOptions, store
 from soak.fleet import Member
@@ -225,8 +225,9 @@ class Course:
         """A last start writes everything; it also is a restart of a connector with another flush.size."""
         properties = {**member.describe(member.starts), "name": member.name, "flush.on.stop": "true"}
         config, kafka = load(properties, {"bootstrap.servers": self.info.bootstrap_servers}, None)
-        with Running.open(config, kafka, InProcess(kafka)) as running:
-            keep_running(running, threading.Event(), until_done=True)
+        stop = threading.Event()
+        with open_patiently(lambda: Running.open(config, kafka, InProcess(kafka)), stop) as running:
+            keep_running(running, stop, until_done=True)
             member.failed += [fault.message for fault in running.engine.faults.values()]
 
 

@@ -61,7 +61,7 @@ class Member:
                 [*command, str(worker), str(connector)],
                 stderr=log,
                 stdout=log,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_python_path()])},
+                env={**os.environ, "PYTHONPATH": _python_path(), "PYTHONFAULTHANDLER": "1"},
                 start_new_session=True,
             )
         self.starts += 1
@@ -124,8 +124,10 @@ class Member:
         return lines[-1] if lines else "it said nothing"
 
 
-def _python_path() -> list[str]:
-    return [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+def _python_path() -> str:
+    """Where a sink finds this package, before whatever its caller has."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, given)])
 
 
 def _kill_all(process: subprocess.Popen[bytes]) -> None:

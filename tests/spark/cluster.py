@@ -57,7 +57,8 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     """A master and workers of one core each, without anything of this environment but Spark itself."""
     java = find_java()
     environment = {"PATH": os.environ["PATH"], "JAVA_HOME": str(java), "SPARK_HOME": str(SPARK_HOME)}
-    environment |= {"SPARK_LOCAL_HOSTNAME": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder / "local"), "HOME": str(folder)}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "127.0.0.1", "SPARK_SCALA_VERSION": "2.13"}
+    environment |= {"SPARK_LOCAL_DIRS": str(folder / "local"), "HOME": str(folder)}
     port = _free_port()
     cluster = Cluster(f"spark://127.0.0.1:{port}", folder)
     command = [str(java / "bin" / "java"), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]

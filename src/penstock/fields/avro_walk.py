@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.compiled import compiled
+from penstock.compiled import borrowed, compiled, inlined
 
 # Kinds of nodes. BOOL and ENUM are numbers of their own encoding; FLOAT and DOUBLE are read from their bits.
 NULL, BOOL, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM, RECORD, ARRAY, MAP, UNION = range(12)
@@ -28,7 +28,7 @@ _MOST_ITEMS = 1 << 24
 _VARINT_BITS = 63
 
 
-@compiled
+@inlined
 def zigzag(data: Array, at: int, end: int) -> tuple[int, int]:
     """The zigzag number at `at` and the place behind it; -1 where none ends before `end`."""
     value, shift = np.uint64(0), np.uint64(0)
@@ -42,13 +42,13 @@ def zigzag(data: Array, at: int, end: int) -> tuple[int, int]:
     return np.int64(0), -1
 
 
-@compiled
+@inlined
 def _past(at: int, end: int, size: int) -> int:
     """The place `size` bytes on, or -1."""
     return at + size if at >= 0 and 0 <= size <= end - at else -1
 
 
-@compiled
+@inlined
 def _skip_plain(data: Array, at: int, end: int, kind: int, size: int) -> int:
     """The place behind a value without children, or -1."""
     if kind == NULL:
@@ -60,7 +60,7 @@ def _skip_plain(data: Array, at: int, end: int, kind: int, size: int) -> int:
     return _past(at, end, size)
 
 
-@compiled
+@inlined
 def _block(data: Array, at: int, end: int) -> tuple[int, int, int]:
     """The next block of an array or map: (items, 0 at its end; the block's bytes or -1; the place behind its head)."""
     count, at = zigzag(data, at, end)
@@ -143,7 +143,7 @@ def _find_key(data: Array, at: int, end: int, name: Array, item: int, schema: Ar
                 return -1
 
 
-@compiled
+@inlined
 def _descend(data: Array, at: int, end: int, path: Array, schema: Array, stack: Array) -> tuple[int, int]:  # noqa: C901 - one machine
     """(leaf node or a negative code, its place) for one row."""
     (fields, names, ends), (nodes, children) = path, schema
@@ -186,11 +186,12 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
     `path`: (per step and node the field's number or -1; the steps' names in one array; where each ends). `schema`:
     (nodes, children); node 0 is the root. A length of -1 means that the value is a number.
     """
-    nodes = schema[0]
-    stack = np.empty((_DEEPEST, 2), dtype=np.int64)
+    nodes, stack = borrowed(schema[0]), np.empty((_DEEPEST, 2), dtype=np.int64)
+    data, schema, room = borrowed(data), (nodes, borrowed(schema[1])), borrowed(stack)
+    path = (borrowed(path[0]), borrowed(path[1]), borrowed(path[2]))
     for i in range(len(rows)):
         at, end = offsets[rows[i]], offsets[rows[i] + 1]
-        leaf, at = _descend(data, at, end, path, schema, stack)
+        leaf, at = _descend(data, at, end, path, schema, room)
         value, size = np.int64(0), np.int64(-1)
         if leaf >= 0:
             kind = nodes[leaf, KIND]
@@ -205,6 +206,7 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
             if at < 0 or (kind == ENUM and not 0 <= value < nodes[leaf, COUNT]):
                 leaf = MALFORMED
         result[i, LEAF], result[i, VALUE], result[i, SIZE] = leaf, value, size
+    stack[0, 0] = 0  # it is kept up to here: `room` alone would not hold it
 
 
 @compiled

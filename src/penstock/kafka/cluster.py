@@ -74,6 +74,7 @@ class Cluster:
         self._reports: list[Report] = []
         self._open: AdminClient | None = None
         self._mirroring: tuple[str, Consumer] | None = None
+        self._heard: list[tuple[KafkaError | None, list[KafkaTopicPartition]]] = []
 
     def __enter__(self) -> Cluster:  # noqa: PYI034 - Python 3.10 has no Self
         if isinstance(self.settings.sasl, OAuth):
@@ -214,19 +215,35 @@ class Cluster:
         """Commit as a consumer that never joins; not by the admin client (`penstock.kafka.coordinator`)."""
         if self._mirroring is None or self._mirroring[0] != group:
             self._end_mirroring()
-            config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
-            # The session's time is how long a commit waits for a coordinator.
-            waiting = {"session.timeout.ms": _COORDINATOR_MS, "heartbeat.interval.ms": _COORDINATOR_MS // 3}
-            self._mirroring = group, Consumer({**config, **waiting, "group.id": group, "enable.auto.commit": False})
-        try:
-            answered = self._mirroring[1].commit(offsets=offsets, asynchronous=False)
-        except KafkaException as error:
-            if error.args[0].name() == "_WAIT_COORD":
+            self._mirroring = group, self._consumer(group)
+        self._heard.clear()
+        consumer = self._mirroring[1]
+        # A commit that is waited for would wait without an end.
+        consumer.commit(offsets=offsets, asynchronous=True)
+        deadline = time.monotonic() + min(self._timeout_s, 2 * _COORDINATOR_MS / 1000)
+        while not self._heard:
+            consumer.poll(_PEEK_SECONDS)
+            if time.monotonic() > deadline:
+                self._end_mirroring()
+                raise away(self.settings, self._reports, self._timeout_s)
+        error, answered = self._heard[0]
+        if error is not None:
+            if error.name() == "_WAIT_COORD":
                 self._may_see(group)
-            self._fail(error.args[0], topic=", ".join(sorted({each.topic for each in offsets})), group=group)
+            self._fail(error, topic=", ".join(sorted({each.topic for each in offsets})), group=group)
         for each in answered or ():
             if each.error is not None:
                 self._fail(each.error, topic=each.topic, group=group)
+
+    def _consumer(self, group: str) -> Consumer:
+        """A consumer that only commits. The session's time is how long a commit waits for a coordinator."""
+        config: dict[str, Any] = self.settings.librdkafka_config() | {"error_cb": self._note}
+        waiting = {"session.timeout.ms": _COORDINATOR_MS, "heartbeat.interval.ms": _COORDINATOR_MS // 3}
+        own = {"group.id": group, "enable.auto.commit": False, "on_commit": self._hear}
+        return Consumer({**config, **waiting, **own})
+
+    def _hear(self, error: KafkaError | None, answered: list[KafkaTopicPartition]) -> None:
+        self._heard.append((error, answered))
 
     def _end_mirroring(self) -> None:
         if self._mirroring is not None:

@@ -48,8 +48,8 @@ class Entry:
     """One entry, created once under its sequence number. `closes`: the seq of the intent that is done with it.
 
     `previous`: the digest of the entry before it, so that one that is changed later is noticed. `digest`: its own; not
-    part of what is stored.
-    `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is made anew under its name.
+    part of what is stored. `topics`: Kafka's ids of topics whose positions begin, which tell a topic from one that is
+    made anew under its name.
     """
 
     seq: int
@@ -77,7 +77,7 @@ class Head:
     `open_intent`: the newest plan with its seq, while no entry closed it. `config`: what shaped files when it was made.
     `last_objects`: the newest object of each topic-partition. `complete`: up to which time each topic's time partitions
     are. `resets`: the entry of each topic-partition's last reset. `digest`: of entry `seq`, or "" where it is unknown.
-    `last_objects`: the newest object of each topic-partition. `topics`: the ids of the topics they were written from.
+    `topics`: the ids of the topics that the objects were written from.
     """
 
     seq: int = 0
@@ -139,7 +139,7 @@ def apply(head: Head, entry: Entry) -> Head:
         complete=_complete(head, entry),
         resets={**head.resets, **{each.tp: entry.seq for each in entry.resets}},
         digest=entry.digest,
-        topics={**head.topics, **entry.topics} if entry.topics else head.topics,
+        topics=_topics(head, entry),
     )
 
 
@@ -148,6 +148,16 @@ def _complete(head: Head, entry: Entry) -> dict[str, int]:
     anew = {each.tp.topic for each in entry.resets}
     kept = {topic: until for topic, until in head.complete.items() if topic not in anew}
     return kept | {each.topic: each.until_ms for each in entry.complete}
+
+
+def _topics(head: Head, entry: Entry) -> Mapping[str, str]:
+    """The ids of topics behind an entry. One that is reset as a whole may be another one from then on."""
+    if not entry.topics and not entry.resets:
+        return head.topics
+    kept = {tp.topic for tp in head.positions.keys() - {each.tp for each in entry.resets}}
+    reset = {each.tp.topic for each in entry.resets} - kept
+    known = {topic: topic_id for topic, topic_id in head.topics.items() if topic not in reset}
+    return {**known, **(entry.topics or {})}
 
 
 def _check_commit(commit: Commit, position: int, seq: int) -> None:

@@ -95,9 +95,12 @@ class StateLog:
         topics: Mapping[str, str] | None = None,
     ) -> Head:
         """Append one entry of the engine; it is there when this returns. Raises as `add`."""
-        shaping, ids = None if config is None else dict(config), dict(topics) if topics else None
-        made = replace(self._entry(), intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
-        return self.add(made)
+        shaping = None if config is None else dict(config)
+        ids = dict(topics) if topics else None
+        empty = self._entry()
+        return self.add(
+            replace(empty, intent=intent, commits=tuple(commits), config=shaping, closes=closes, topics=ids)
+        )
 
     def reset(self, resets: Sequence[Reset]) -> Head:
         """Set positions; a plan that is still open is given up. Raises as `add`."""
