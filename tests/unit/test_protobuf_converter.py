@@ -449,3 +449,28 @@ def test_projection_to_another_version(registry, kind):
 
 def test_plain_schema_of_this_file_is_the_schema_without_logical_types():
     assert plain({"type": ["null", {"type": "int", "logicalType": "date"}]}) == {"type": ["null", {"type": "int"}]}
+
+
+@pytest.mark.parametrize("kind", ["json", "avro"])
+def test_what_came_last_counts_and_messages_are_merged(registry, kind):
+    text = """syntax = "proto3"; package w;
+    message M { oneof u { string s = 1; int32 i = 2; N n = 3; } N m = 4; int32 a = 5; }
+    message N { int32 x = 1; repeated int32 y = 2; }"""
+    schema_id = registry.add("t-value", text, "PROTOBUF")
+    bodies = [
+        b"\x0a\x01s\x10\x07",
+        b"\x10\x07\x0a\x01s",
+        b"\x1a\x02\x08\x01\x10\x07",
+        b"\x22\x02\x08\x01\x22\x02\x10\x02\x28\x01\x28\x02",
+    ]
+    values = [wired(schema_id, b"\x00" + body) for body in bodies]
+    converter = build("protobuf", kind, registry.url)
+    found = lines(converter, values) if kind == "json" else data(converter, converter.convert(batch(values)))
+    none = {"s": None, "i": None, "n": None}
+    rest = {"m": None, "a": 0}
+    assert found == [
+        {"u_0": none | {"i": 7}} | rest,
+        {"u_0": none | {"s": "s"}} | rest,
+        {"u_0": none | {"i": 7}} | rest,
+        {"u_0": None, "m": {"x": 1, "y": [2]}, "a": 2},
+    ]
