@@ -25,6 +25,7 @@ from penstock.config.kinds import (
     Text,
     Topics,
 )
+from penstock.config.options import OPTIONS
 from penstock.config.partitioning import PartitionConfig
 from penstock.config.records import ErrorsConfig, RecordsConfig
 from penstock.config.rotation import RotationConfig
@@ -44,7 +45,11 @@ _DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not 
 OWN_OPTIONS = ("partitioner.option.", "format.option.")
 """What the properties begin with that are those of a partitioner or a format of the user's own."""
 SHAPING_OPTIONS = tuple(
-    f"{part}.converter.{name}" for part in ("value", "key") for name in ("schemas.enable", "schema.content")
+    f"{part}.converter.{each.name}"
+    for part in ("value", "key")
+    for group_name, options in OPTIONS.items()
+    if group_name != "registry"
+    for each in options
 )
 """The options of converters that decide what files hold: they are recorded like other properties."""
 _NAME = Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, `.`, `_` and `-`, beginning with a letter or digit")
