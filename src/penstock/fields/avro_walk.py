@@ -187,11 +187,11 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
     (nodes, children); node 0 is the root. A length of -1 means that the value is a number.
     """
     nodes, stack = borrowed(schema[0]), np.empty((_DEEPEST, 2), dtype=np.int64)
-    data, schema, room = borrowed(data), (nodes, borrowed(schema[1])), borrowed(stack)
+    data, schema = borrowed(data), (nodes, borrowed(schema[1]))
     path = (borrowed(path[0]), borrowed(path[1]), borrowed(path[2]))
     for i in range(len(rows)):
         at, end = offsets[rows[i]], offsets[rows[i] + 1]
-        leaf, at = _descend(data, at, end, path, schema, room)
+        leaf, at = _descend(data, at, end, path, schema, stack)
         value, size = np.int64(0), np.int64(-1)
         if leaf >= 0:
             kind = nodes[leaf, KIND]
@@ -206,7 +206,6 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
             if at < 0 or (kind == ENUM and not 0 <= value < nodes[leaf, COUNT]):
                 leaf = MALFORMED
         result[i, LEAF], result[i, VALUE], result[i, SIZE] = leaf, value, size
-    stack[0, 0] = 0  # it is kept up to here: `room` alone would not hold it
 
 
 @compiled
