@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from penstock.dev import stack as dev_stack
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # How long an example takes, or takes to be made, says more of the machine than of the code.
 settings.register_profile("penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("penstock")
+# Where only it matters whether a test fails (tests/soak/broken.py).
+settings.register_profile("unshrunk", settings.get_profile("penstock"), phases=[Phase.explicit, Phase.generate])
 _numbers = itertools.count(1)
 
 

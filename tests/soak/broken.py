@@ -139,7 +139,8 @@ def outcome(patches: tuple[tuple[str, str, str], ...], tests: tuple[str, ...]) -
             text = (copy / name).read_text()
             assert text.count(old) == 1, f"{name} has changed: {old}"
             (copy / name).write_text(text.replace(old, new))
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=150", *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=100"]
+        command += ["--hypothesis-profile=unshrunk", *tests]
         path = os.pathsep.join((str(copy / "src"), str(copy / "tests")))
         environment = {**os.environ, "PYTHONPATH": path}
         said = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False).stdout
