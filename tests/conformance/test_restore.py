@@ -112,7 +112,7 @@ def test_a_killed_restore_goes_on_and_each_record_comes_back_once(connect, make_
     records = [
         Rec(
             {"n": n, "s": "x" * (n % 7)},
-            ts=1_700_000_000_000 + n // 20,
+            ts=1_700_000_000_000 + n // 10 % 2,
             schema=SCHEMA,
             key=b"k%d" % n if n % 3 else None,
             headers=(("h", b"%d" % n), ("none", None)) if n % 2 else (),
