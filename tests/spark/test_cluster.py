@@ -208,4 +208,4 @@ def lines(properties: dict[str, str]) -> str:
 
 
 def eventually(happened: Callable[[], bool]) -> None:
-    Retrying(stop=stop_after_delay(200), wait=wait_fixed(0.1), retry=retry_if_result(lambda done: not done))(happened)
+    Retrying(stop=stop_after_delay(400), wait=wait_fixed(0.1), retry=retry_if_result(lambda done: not done))(happened)
