@@ -182,6 +182,7 @@ def test_a_connectors_file_says_where_its_objects_are(connect, read, describe, t
     ("options", "words"),
     [
         ({"path": None}, "give either a path"),
+        ({"path": None, "name": "x"}, "s3.bucket.name must be set"),
         ({"path": "http://x"}, "path must be s3://BUCKET"),
         ({"path": "s3://bucket"}, "path must be s3://BUCKET/_penstock/NAME"),
         (

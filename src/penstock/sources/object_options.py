@@ -102,7 +102,7 @@ def parse(options: Mapping[str, str]) -> ObjectOptions:
     given = {names.get(name.lower(), name): text for name, text in options.items()}
     own = {name: Value(text, FORMAT) for name, text in given.items() if name in _OWN}
     parsed = {name: read_value(declared, own, FORMAT, findings) for name, declared in _OWN.items()}
-    if ("path" in own) == ("connector" in own):
+    if ("path" in own) == ("connector" in own) and ("path" in own or "name" not in given):
         findings.problem(None, f"{FORMAT}: give either a path, s3://BUCKET/_penstock/NAME, or a connector's file")
     for name in given:
         if name not in _OWN and not _is_of_store(name):
@@ -130,18 +130,23 @@ def of_sink(
     return ObjectOptions(stores.of_sink(config), state, Names(prefix), url, as_of, view, details)
 
 
+def of_store(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a connector that are options here: those about its store."""
+    return {name: text for name, text in properties.items() if _is_of_store(name)}
+
+
 def _is_of_store(name: str) -> bool:
     return name.startswith(_OF_STORE) or name in _KEPT
 
 
 def _config(given: Mapping[str, str], path: str | None, file: str | None) -> SinkConfig:
     """What a connector's file would make of it; only what it says of its store is looked at."""
-    properties = {name: text for name, text in given.items() if _is_of_store(name)}
+    properties = of_store(given)
     place = FORMAT
     if file is not None:
         found = resolve(read(Path(file)), os.environ)
         place = found.file
-        properties = {name: value.text for name, value in found.items() if _is_of_store(name)} | properties
+        properties = of_store({name: value.text for name, value in found.items()}) | properties
     elif path is not None:
         prefix, _, name = path.removesuffix("/").rpartition("/")
         if prefix in ("s3:/", "s3://") or not name:
