@@ -1,6 +1,7 @@
 """The data sources within Spark: planning, push-down, streams and their checkpoints, and what a mistake looks like."""
 
 import json
+import re
 
 import pytest
 from confluent_kafka import Producer
@@ -78,7 +79,7 @@ def test_a_mistake_is_its_sentences_and_no_traceback(kafka, fill, make_topic):
     assert broken.count() == 4
     with pytest.raises(PySparkException) as failed:
         kafka(subscribe=topic, **{"value.converter": "json", "value.schema": '"long"'}).load().collect()
-    assert f"{topic}-0@0: its value cannot be decoded" in str(failed.value)
+    assert re.search(rf"{topic}-[01]@0: its value cannot be decoded", str(failed.value)), "whichever task came first"
     assert "reading.py" not in str(failed.value)
 
 

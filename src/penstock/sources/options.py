@@ -77,7 +77,7 @@ def _place(text: str) -> Place:
 
 
 _PLACE = Parsed(_place, 'earliest, latest or JSON like `{"topic": {"0": 23, "1": -2}}`')
-CONVERTER_NAMES = ("avro", "json", "string", "bytes")
+CONVERTER_NAMES = ("avro", "protobuf", "json_schema", "json", "string", "bytes")
 """Those of `penstock.converters`, which takes long to import."""
 _BATCH, _STREAM = "batch", "stream"
 
