@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -58,9 +59,11 @@ def file_of(
     for size in (*sizes, len(values)):
         part = values[at : at + size]
         if part:
-            converted = converter.convert(records(part, converter.gather.separator, at))
+            batch = records(part, converter.gather.separator, at)
+            converted = converter.convert(batch)
+            chunk = replace(converted.chunk, positions=batch.offsets)
             good = np.array([row for row, data in enumerate(rows(converted)) if data is not None], dtype=np.int64)
             chosen = slice(0, len(part)) if len(good) == len(part) else good
-            out += [bytes(each) for each in encoder.write(converted.chunk, chosen)]
+            out += [bytes(each) for each in encoder.write(chunk, chosen)]
         at += size
     return b"".join([*out, *(bytes(each) for each in encoder.finish())])
