@@ -40,7 +40,7 @@ def _compressed(inner: Format, options: FormatOptions) -> Format:
 
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
-    "avro": lambda options: AvroFormat(options.avro_codec),
+    "avro": lambda options: AvroFormat(options.avro_codec, options.budget),
     "parquet": lambda options: ParquetFormat(options.parquet_codec, options.budget),
     "block_gzip": lambda options: BlockGzipFormat(options.block_size, options.block_separator),
     "json": lambda options: _compressed(LinesFormat(("json",), ".json"), options),

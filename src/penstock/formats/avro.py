@@ -18,6 +18,7 @@ import cramjam
 import numpy as np
 
 from penstock.formats.rows import contiguous
+from penstock.spool import Budget
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from penstock.converters.base import Chunk, FileSchema, Kind
     from penstock.formats.base import Rows
+    from penstock.spool import Spool
 
 BLOCK_SIZE = 64 * 1024
 _ZSTD_LEVEL = 3
@@ -75,6 +77,7 @@ class AvroFormat:
     """`format.class` avro. `codec`: `avro.codec`."""
 
     codec: str = "null"
+    budget: Budget = field(default_factory=Budget, compare=False)
     accepts: tuple[Kind, ...] = ("avro",)
     extension: str = ".avro"
     separator: bytes = b""
@@ -85,7 +88,8 @@ class AvroFormat:
     def encoder(self, schema: FileSchema, key: str) -> AvroEncoder:
         """An encoder whose header is still to be written."""
         marker = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        return AvroEncoder(_header(schema.text, self.codec, marker), marker, CODECS[self.codec])
+        header = _header(schema.text, self.codec, marker)
+        return AvroEncoder(header, marker, CODECS[self.codec], self.budget.spool())
 
 
 @dataclass(slots=True)
@@ -95,19 +99,17 @@ class AvroEncoder:
     header: bytes
     marker: bytes
     compress: Callable[[bytes], bytes]
+    pending: Spool
     _rows: int = 0
-    _size: int = 0
-    _pending: list[bytes] = field(default_factory=list)
 
     def write(self, chunk: Chunk, rows: Rows) -> Iterator[bytes]:
         """The blocks that are full with these rows."""
         data, offsets = contiguous(chunk, rows)
         row, count = 0, len(offsets) - 1
         while row < count:
-            end = _block_end(offsets, row, self._size)
-            self._pending.append(data[offsets[row] : offsets[min(end, count)]].tobytes())
+            end = _block_end(offsets, row, len(self.pending))
+            self.pending.write(data[offsets[row] : offsets[min(end, count)]].data)
             self._rows += min(end, count) - row
-            self._size += int(offsets[min(end, count)] - offsets[row])
             if end > count:
                 return
             row = end
@@ -122,14 +124,14 @@ class AvroEncoder:
 
     def abandon(self) -> None:
         """No more than a block waits."""
-        self._pending = []
+        self.pending.clear()
 
     def _block(self) -> Iterator[bytes]:
-        body = self.compress(b"".join(self._pending))
+        body = self.compress(b"".join(self.pending.take()))
         yield self.header + long_bytes(self._rows) + long_bytes(len(body))
         yield body
         yield self.marker
-        self.header, self._rows, self._size, self._pending = b"", 0, 0, []
+        self.header, self._rows = b"", 0
 
 
 def _block_end(offsets: NDArray[np.int64], row: int, size: int) -> int:
