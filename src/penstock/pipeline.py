@@ -41,7 +41,14 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
     owner = Owner(config.name, seq, "overwrite" if config.existing_objects == "overwrite" else "fail")
     budget = Budget(config.buffer_memory)
     tagging = stores.tagging(config)
-    uploads = Uploads(store(stores.of_sink(config)), owner, config.part_size, tagging, budget=budget)
+    uploads = Uploads(
+        store(stores.of_sink(config)),
+        owner,
+        config.part_size,
+        tagging,
+        most_bytes=config.buffer_memory,
+        budget=budget,
+    )
     pipeline = Pipeline(
         parts.sieve(config, budget),
         parts.file_format(config, budget),
@@ -58,7 +65,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
         isolation=kafka.isolation_level,
         fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
         max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
-        prefetch_bytes=3 * _MOST_FETCH,
+        prefetch_bytes=2 * _MOST_FETCH,
         check_crcs=kafka.check_crcs,
         fetch_min_bytes=kafka.fetch_min_bytes,
         fetch_max_wait_ms=kafka.fetch_max_wait_ms,

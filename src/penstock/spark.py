@@ -36,6 +36,12 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.python.worker.reuse": "true",
 }
+# glibc would keep freed buffers of megabytes, per thread: a worker that writes 1 GB then takes 470 MB instead of 390.
+_MALLOC = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
+}
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _BUILDING = threading.Lock()  # connectors of one process share a session
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -60,7 +66,8 @@ def _session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
     within = master.startswith("local")
     _environment(settings.get("spark.pyspark.python", sys.executable), within=within)
     local = _LOOPBACK if within else {}
-    chosen = {**_SETTINGS, **local, "spark.master": master, **settings}
+    workers = {f"spark.executorEnv.{name}": value for name, value in _MALLOC.items()}
+    chosen = {**_SETTINGS, **workers, **local, "spark.master": master, **settings}
     _start_java(chosen)
     builder = SparkSession.builder
     for name, value in chosen.items():
@@ -95,3 +102,5 @@ def _environment(python: str, *, within: bool) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", python)
     if within:  # executors elsewhere must find the driver by its real name
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+        for name, value in _MALLOC.items():
+            os.environ.setdefault(name, value)

@@ -212,7 +212,8 @@ class SinkConfig:
         Int(1_048_576),
         default="67108864",
         origin="Penstock",
-        doc="Bytes that the open files of a task hold in memory together; beyond it they wait on local disk.",
+        doc="Bytes that the open files of a task hold in memory together; beyond it they wait on local disk. As many "
+        "may be under way to S3.",
     )
     credentials: str = prop(
         "s3.credentials.provider.class",
