@@ -86,8 +86,8 @@ BREAKS = {
     "a commit goes on behind a failed upload": (
         (
             "src/penstock/rangewriter.py",
-            "                self.stop(error)\n                return self._receipt(position, objects, skipped)",
-            "                self.stop(error)\n                continue",
+            "                self.stop(error)\n                return self._receipt(Commit(self.planned.tp, position",
+            "                self.stop(error)\n                continue\n                return self._receipt(Commit(self.planned.tp, position",
         ),
     ),
     "left-over uploads are not swept": (
