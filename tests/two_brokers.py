@@ -73,7 +73,8 @@ class TwoBrokers:
     @retry(stop=stop_after_delay(90), wait=wait_fixed(0.2), reraise=True)
     def restore_leaders(self, topic: str) -> None:
         """Give each partition back to the broker that led it first, once that one has caught up."""
-        self.admin.elect_leaders(ElectionType.PREFERRED).result(10)
+        admin = self.admin  # it has to outlive its request
+        admin.elect_leaders(ElectionType.PREFERRED).result(10)
         assert set(self.leaders(topic)) == {1, 2}
 
     def prepare(self, node: int) -> None:

@@ -93,6 +93,7 @@ def measure(info: StackInfo, folder: Path, seconds: float) -> None:
 
 def show(result: Result, what: str) -> None:
     """A row per connector."""
+    tell(result)
     for member in result.members:
         found = result.audits[member.name]
         caused = f"{member.kills or member.stops} {'kills' if member.kills else 'stops'}"
@@ -101,8 +102,15 @@ def show(result: Result, what: str) -> None:
         click.echo("| " + " | ".join(map(str, row)) + " |")
 
 
+def tell(result: Result) -> None:
+    """What ended although nobody caused it."""
+    for text in result.failed:
+        click.echo(text, err=True)
+
+
 def show_all(result: Result, what: str) -> None:
     """One row for all of them."""
+    tell(result)
     row = (what, result.requests, f"{result.records:,}", result.lost, result.doubled, len(result.failed))
     click.echo("| " + " | ".join(map(str, row)) + " |")
 
