@@ -6,6 +6,8 @@ import pytest
 
 from connecting import Rec
 from penstock.errors import ConfigError
+from penstock.loading import load
+from penstock.pipeline import check
 
 pytestmark = pytest.mark.stack
 
@@ -20,13 +22,22 @@ def test_it_writes_the_objects(connect, s3, bucket):
     assert s3.get_object(Bucket=bucket, Key=listed["Key"])["Body"].read() == b"\x00\x03one\x00\x05three"
 
 
-def test_a_converter_that_it_does_not_take_is_told_at_start(connect):
-    properties = {**OWN, "value.converter": "json", "value.converter.schemas.enable": "false"}
+@pytest.fixture
+def checked(describe):
+    """What `penstock validate` and a start do with a configuration."""
+
+    def check_it(properties):
+        worker = {"bootstrap.servers": "127.0.0.1:9"}
+        check(load(describe("t", {**OWN, "format.option.width": "2", **properties}), worker, None)[0])
+
+    return check_it
+
+
+def test_a_converter_that_it_does_not_take_is_told_at_start(checked):
     with pytest.raises(ConfigError, match="`own_formats:Framed`; this format takes the converters"):
-        connect([], {**properties, "format.option.width": "2"})
+        checked({"value.converter": "json", "value.converter.schemas.enable": "false"})
 
 
-def test_one_that_is_not_there_is_told_at_start(connect):
-    properties = {**OWN, "format.class": "nowhere:Framed", "value.converter": "string"}
+def test_one_that_is_not_there_is_told_at_start(checked):
     with pytest.raises(ConfigError, match="`nowhere:Framed` cannot be imported"):
-        connect([], properties)
+        checked({"format.class": "nowhere:Framed", "value.converter": "string"})
