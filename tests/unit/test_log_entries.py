@@ -101,6 +101,13 @@ def test_a_reset_moves_a_position_back_and_takes_its_last_object_out():
     assert (head.positions, head.last_objects, head.open_intent) == ({A: 3, B: 0}, {}, None)
 
 
+def test_a_topic_that_is_reset_as_a_whole_may_be_another_one_from_then_on():
+    known = apply(BEGUN_HEAD, entry(2, topics={"t": "id", "u": "other"}))
+    assert known.topics == {"t": "id", "u": "other"}
+    assert apply(known, entry(3, resets=(Reset(A, 3),))).topics == known.topics
+    assert apply(known, entry(3, resets=(Reset(A, 3), Reset(B, 0)))).topics == {"u": "other"}
+
+
 def test_a_topic_is_complete_up_to_the_newest_time_that_was_recorded():
     first = apply(BEGUN_HEAD, entry(2, complete=(Complete("t", 7), Complete("u", 1))))
     assert apply(first, entry(3, complete=(Complete("t", 9),))).complete == {"t": 9, "u": 1}
@@ -110,7 +117,7 @@ def test_a_checkpoint_holds_all_that_a_start_needs():
     head = fold(
         BEGUN,
         entry(2, intent=PLAN, config={"flush.size": "3"}, complete=(Complete("t", 7),)),
-        sealed(entry(3, commits=(Commit(B, 2, (stored(0, 2),)),))),
+        sealed(entry(3, topics={"t": "id"}, commits=(Commit(B, 2, (stored(0, 2),)),))),
     )
     assert decode_checkpoint(msgspec.json.encode(Checkpoint.of(head)), "k").head() == head
 
