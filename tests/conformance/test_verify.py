@@ -108,8 +108,16 @@ def test_transactions_and_changed_settings_are_sound(connect, verify, topic, sta
     assert report.facts["records"] == 9 - 9 % 2 + (9 % 2 + 5) // 4 * 4
 
 
-@pytest.mark.parametrize("properties", [{"avro.codec": "deflate"}, {"format.class": "parquet"}])
-def test_avro_and_parquet_objects_are_counted_and_compared(connect, verify, topic, properties):
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"avro.codec": "deflate"},
+        {"format.class": "parquet"},
+        {"format.class": "block_gzip", "compressed_block_size": "10"},
+        {"store.envelope": "true"},
+    ],
+)
+def test_objects_of_every_format_are_counted_and_compared(connect, verify, topic, properties):
     connect([Rec({"n": n}, schema=SCHEMA) for n in range(7)], {"flush.size": "3", **properties}, topic)
     report = verify(topic, {"flush.size": "3", **properties}, avro=True, against_kafka=True)
     assert (report.findings, report.facts["records"]) == ((), 6)

@@ -316,7 +316,7 @@ WRONG = [
     ({"flush_size": "ten"}, "flush.size must be an integer, got `ten`"),
     ({"flush_sizes": "1"}, "unknown property `flush.sizes`; did you mean `flush.size`?"),
     ({"format_class": "bytes"}, "value.converter `avro` cannot be written with format.class `bytes`"),
-    ({"s3_compression_type": "gzip"}, "not supported yet: s3.compression.type=`gzip`"),
+    ({"s3_compression_type": "gzip"}, "s3.compression.type=`gzip` is for the formats json and bytes"),
     ({"s3_bucket_name": "no-such-bucket-here"}, "create the bucket, or correct s3.bucket.name"),
     ({"aws_secret_access_key": "wrong-secret"}, "correct aws.secret.access.key"),
     ({"store_url": "http://127.0.0.1:9"}, "the store does not answer"),

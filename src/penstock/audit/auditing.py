@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock import stores
 from penstock.audit import accounts, bucket, contents, replay
-from penstock.audit.fetching import fetched, file_format
+from penstock.audit.fetching import fetched, file_format, separator
 from penstock.audit.findings import Finding, Note
 from penstock.audit.logbook import read_log
 from penstock.job import on_spark
@@ -235,8 +235,7 @@ def check_contents(config: SinkConfig, items: Sequence[Item]) -> list[Finding]:
         with fetched(opened, each) as file:
             if file is None:
                 return [Finding("object.missing", each.key, "was there a moment ago and is gone")]
-            separator = item.config.bytearray_separator.encode()
-            return contents.check(file, each, file_format(item.config, each), separator)
+            return contents.check(file, each, file_format(item.config, each), separator(item.config))
 
     with ThreadPoolExecutor(_THREADS, "audit") as pool:
         return [finding for found in pool.map(check, items) for finding in found]

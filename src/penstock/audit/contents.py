@@ -14,10 +14,12 @@ from typing import IO, TYPE_CHECKING, cast
 
 import fastavro
 import google_crc32c
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.audit.findings import Finding
+from penstock.formats.blockgzip import Index
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -139,11 +141,19 @@ def _bytes(file: IO[bytes], separator: bytes) -> range | None:
     return range(count + 1)
 
 
+def _index(file: IO[bytes], _separator: bytes) -> range:
+    """Of the object beside it, by the index of block-GZIP."""
+    count = sum(member.num_records for member in msgspec.json.decode(file.read(), type=Index).chunks)
+    return range(count, count + 1)
+
+
 _COUNTERS: Mapping[str, Callable[[IO[bytes], bytes], range | None]] = {
     "avro": _avro,
     "json": _json,
     "bytes": _bytes,
     "parquet": _parquet,
+    "block_gzip": _bytes,
+    "index": _index,
 }
 _PACKINGS: Mapping[str, Callable[[IO[bytes]], IO[bytes]]] = {
     ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb")),

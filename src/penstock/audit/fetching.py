@@ -54,3 +54,10 @@ def file_format(config: SinkConfig, committed: CommittedObject) -> str:
         "index": "index",
     }
     return formats[committed.view]
+
+
+def separator(config: SinkConfig) -> bytes:
+    """What stands behind each record of a value file; nothing where that does not tell records apart."""
+    if config.format_class != "block_gzip":
+        return config.bytearray_separator.encode()
+    return config.block_gzip.value_delimiter.encode() if config.block_gzip.records == "text" else b""
