@@ -23,7 +23,11 @@ from penstock.converters.projection import UNREADABLE, words
 from penstock.model import Slices
 
 walk.warm()
-CHECKED = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+CHECKED = settings(
+    max_examples=30 if "NUMBA_BOUNDSCHECK" in os.environ else 100,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 TEXTS = st.text(max_size=20) | st.text(alphabet='ab"\\\n\x00\x1fé中😀\x7f', max_size=30) | st.just("x" * 100)
 VALUES = {
     "null": st.none(),

@@ -5,7 +5,7 @@ import zoneinfo
 from types import SimpleNamespace
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.extractors.iso import parse_text, parse_texts
@@ -72,6 +72,7 @@ texts = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(st.sampled_from(ZONES), st.lists(texts, min_size=1, max_size=12))
 def test_columns_of_texts_are_read_as_each_text_is(name, given_texts):
     zone = Zone.parse(name)
