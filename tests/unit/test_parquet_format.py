@@ -89,6 +89,16 @@ def test_row_groups_are_bounded_and_do_not_depend_on_batches(step, schema):
     assert file.read()["n"].to_pylist() == list(range(500))
 
 
+@pytest.mark.parametrize("schema", [FileSchema(TEXT, "f"), SCHEMALESS], ids=["avro", "json"])
+def test_a_row_group_is_decoded_in_pieces(monkeypatch, schema):
+    data = DATA if schema.text else [json.dumps(row).encode() + b"\n" for row in ROWS]
+    whole = pq.read_table(io.BytesIO(written(ParquetFormat(), schema, data)))
+    monkeypatch.setattr("penstock.formats.parquet._PIECE_SIZE", 1000)
+    body = written(ParquetFormat(), schema, data)
+    assert pq.ParquetFile(io.BytesIO(body)).metadata.num_row_groups == 1
+    assert pq.read_table(io.BytesIO(body)).equals(whole)
+
+
 def test_a_file_without_a_row_is_a_file():
     for schema in (FileSchema(TEXT, "f"), SCHEMALESS):
         assert pq.read_table(io.BytesIO(written(ParquetFormat(), schema, []))).num_rows == 0

@@ -40,8 +40,8 @@ class Shape:
         try:
             _checker(self.found).decode_lines(lines)
         except _MISFITS:
-            for document in documents(lines):
-                self.found = merged(self.found, _type(document, 0))
+            for line in lines.splitlines():
+                self.found = merged(self.found, _type(_as_object(_document(line)), 0))
 
     def schema(self) -> pa.Schema:
         """The columns: all may be null. There is one at least, so that documents without a member are rows, too."""
@@ -65,7 +65,11 @@ def documents(lines: bytes) -> list[dict[str, Any]]:
         found = _ANY.decode_lines(lines)
     except _MISFITS:
         found = [_document(line) for line in lines.splitlines()]
-    return [each if isinstance(each, dict) else {VALUE: each} for each in found]
+    return [_as_object(each) for each in found]
+
+
+def _as_object(document: Any) -> dict[str, Any]:  # noqa: ANN401 - a JSON value
+    return document if isinstance(document, dict) else {VALUE: document}
 
 
 def _document(line: bytes) -> Any:  # noqa: ANN401 - a JSON value

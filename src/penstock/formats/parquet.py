@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GROUP_SIZE = 32 * 1024 * 1024
 """Bytes of Avro data, or of JSON, in a row group."""
+_PIECE_SIZE = 4 * 1024 * 1024  # of a row group, what is decoded at once
 _CODECS: dict[str, tuple[str, str]] = {
     "none": ("NONE", ".parquet"),
     "snappy": ("SNAPPY", ".snappy.parquet"),
@@ -119,10 +120,9 @@ class _File:
         self._writer = pq.ParquetWriter(self._sink, schema, compression=codec, store_schema=False)
         self._avro = avro
 
-    def group(self, rows: pa.RecordBatch | pa.Table) -> list[bytes]:
+    def group(self, rows: pa.Table) -> list[bytes]:
         """Write a row group."""
-        made = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-        self._writer.write_table(made, row_group_size=max(made.num_rows, 1))
+        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
         return self._sink.taken()
 
     def end(self) -> list[bytes]:
@@ -166,6 +166,15 @@ def groups(offsets: NDArray[np.int64], size: int, limit: int) -> Iterator[tuple[
         row, size = end, 0
 
 
+def _pieces(lines: bytes) -> Iterator[bytes]:
+    """Whole lines, so many at once as may become Python values."""
+    at = 0
+    while at < len(lines):
+        end = lines.find(b"\n", min(at + _PIECE_SIZE, len(lines)) - 1) + 1
+        yield lines[at:end]
+        at = end
+
+
 @dataclass(slots=True)
 class ColumnsEncoder:
     """Avro data as columns."""
@@ -199,7 +208,9 @@ class ColumnsEncoder:
 
     def _written(self) -> list[bytes]:
         data, offsets = self._group.take()
-        return self.file.group(batch(self.columns, data, offsets, np.arange(len(offsets) - 1)))
+        pieces = [np.arange(start, end) for start, end, _ in groups(offsets, 0, _PIECE_SIZE)]
+        batches = [batch(self.columns, data, offsets, rows) for rows in pieces]
+        return self.file.group(pa.Table.from_batches(batches, self.columns.arrow))
 
 
 @dataclass(slots=True)
@@ -233,7 +244,7 @@ class DocumentsEncoder:
             part = lines.read(end - start) if end is not None else lines.read()
             start = end or start
             if part:
-                yield from file.group(self._shape.table(part))
+                yield from file.group(pa.concat_tables([self._shape.table(piece) for piece in _pieces(part)]))
         yield from file.end()
 
     def abandon(self) -> None:
