@@ -117,16 +117,26 @@ class SchemaCodes:
     def _make_table(self) -> Schemas:
         count, plain = len(self.known), Schemas.distinct(len(self.known))
         joins, newer = self.rules.joins, self.rules.newer
-        if joins is None:
-            return plain
         schemas = [self.schema(code) for code in self.known]
+        if joins is None and all(each.around is None for each in schemas):
+            return plain
         for a in range(count):
             for b in range(count):
                 if a == b:
                     continue
-                plain.joins[a, b] = joins(schemas[a], schemas[b])
+                if _has_room(schemas[a], schemas[b]):
+                    plain.joins[a, b], plain.newer[a, b] = True, a
+                    continue
+                plain.joins[a, b] = joins is not None and joins(schemas[a], schemas[b])
                 if newer is not None:
                     plain.newer[a, b] = a if newer(schemas[a], schemas[b]) else b
                 if plain.joins[a, b] and max(a, b) < MOST_SCHEMAS:
                     plain.reads[a] |= np.uint64(1 << b)
         return plain
+
+
+def _has_room(file: FileSchema, record: FileSchema) -> bool:
+    """Whether a record differs from its file's envelope only in that its key, or its value, is null."""
+    if file.around is None or record.around is None:
+        return False
+    return all(theirs in ("", ours) for ours, theirs in zip(file.around, record.around, strict=True))

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from penstock.compiled import compiled, memcpy
-from penstock.converters.base import SCHEMALESS, Chunk, Converted, FileSchema, RowFault
+from penstock.converters.base import Chunk, Converted, FileSchema, RowFault
 from penstock.converters.schemas import without_known
 from penstock.formats.avro import long_bytes
 from penstock.kafka.batches import header_pairs, relaid
@@ -41,6 +41,7 @@ _HEADERS = {
     },
 }
 _NUMBER_BYTES = 10
+_NULL, _NO_SCHEMA = -1, FileSchema('"null"')  # of what is null
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -86,13 +87,8 @@ class EnvelopeConverter:
     def project(self, records: Records, rows: NDArray[np.int64], code: int) -> Converted:
         """Key and value each under their part of the schema."""
         key_code, value_code = self._parts[code]
-        keys = self.keys.project(self._keyed(records), rows, key_code)
-        values = self.values.project(records, rows, value_code)
-        whole = self.keys.convert(self._keyed(records)), self.values.convert(records)
-        keys, values = (
-            replace(made, nulls=None if all_of.nulls is None else all_of.nulls[rows])
-            for made, all_of in zip((keys, values), whole, strict=True)
-        )
+        keys = _projected(self.keys, self._keyed(records), rows, key_code)
+        values = _projected(self.values, records, rows, value_code)
         chunk = self._wrapped(records, rows, keys, values)
         schemas = np.full(len(rows), code, dtype=np.int32)
         return Converted(replace(chunk, schemas=schemas), (*keys.faults, *values.faults))
@@ -106,13 +102,15 @@ class EnvelopeConverter:
     def _codes(self, keys: Converted, values: Converted, rows: int) -> tuple[NDArray[np.int32], list[RowFault]]:
         """The envelope's code of each row, and the rows whose key and value cannot be in one."""
         zeros = np.zeros(rows, dtype=np.int32)
-        of_keys = zeros if keys.chunk.schemas is None else keys.chunk.schemas
-        of_values = zeros if values.chunk.schemas is None else values.chunk.schemas
-        pairs = of_keys.astype(np.int64) << 32 | of_values
+        of_keys, of_values = (
+            zeros if made.chunk.schemas is None else np.where(_nulls(made, rows), np.int32(_NULL), made.chunk.schemas)
+            for made in (keys, values)
+        )
+        pairs = (of_keys.astype(np.int64) + 1) << 32 | (of_values.astype(np.int64) + 1)
         codes, faults = np.zeros(rows, dtype=np.int32), []
         for pair in np.unique(pairs).tolist():
             mine = pairs == pair
-            code = self._code(pair >> 32, pair & 0xFFFFFFFF)
+            code = self._code((pair >> 32) - 1, (pair & 0xFFFFFFFF) - 1)
             if isinstance(code, str):
                 faults += [RowFault(row, code) for row in np.flatnonzero(mine).tolist()]
             else:
@@ -122,9 +120,7 @@ class EnvelopeConverter:
     def _code(self, key: int, value: int) -> int | str:
         if (key, value) not in self._pairs:
             try:
-                schema = (
-                    SCHEMALESS if self.kind == "json" else _around(self.keys.schema(key), self.values.schema(value))
-                )
+                schema = self._schema(key, value)
             except ValueError as error:
                 self._pairs[key, value] = str(error)
                 return str(error)
@@ -132,6 +128,18 @@ class EnvelopeConverter:
             self._parts.append((key, value))
             self._pairs[key, value] = len(self._schemas) - 1
         return self._pairs[key, value]
+
+    def _schema(self, key: int, value: int) -> FileSchema:
+        """The envelope around two codes. Raises `ValueError` where both define one name in two ways."""
+        of_key = _NO_SCHEMA if key == _NULL else self.keys.schema(key)
+        of_value = _NO_SCHEMA if value == _NULL else self.values.schema(value)
+        around = (
+            "" if key == _NULL else of_key.fingerprint or "-",
+            "" if value == _NULL else of_value.fingerprint or "-",
+        )
+        if not (of_key.text and of_value.text):
+            return FileSchema("", of_value.fingerprint, of_value.name, of_value.version, around)
+        return replace(_around(of_key, of_value), around=around)
 
     def _wrapped(self, records: Records, rows: NDArray[np.int64], keys: Converted, values: Converted) -> Chunk:
         """Rows of a batch, whose keys and values were made for them alone."""
@@ -141,9 +149,26 @@ class EnvelopeConverter:
         return _json(records, rows, _piece(keys), _piece(values), [_json_headers(each or b"") for each in heads])
 
 
+def _nulls(made: Converted, rows: int) -> NDArray[np.bool_]:
+    return np.zeros(rows, dtype=np.bool_) if made.nulls is None else made.nulls
+
+
+def _projected(converter: Converter, records: Records, rows: NDArray[np.int64], code: int) -> Converted:
+    """Rows under the schema of `code`; those that are null stay so."""
+    nulls = _nulls(converter.convert(records), len(records))[rows]
+    there = np.flatnonzero(~nulls)
+    made = converter.project(records, rows[there], max(code, 0)) if len(there) else None
+    sizes = np.zeros(len(rows), dtype=np.int64)
+    if made is None:
+        return Converted(Chunk(np.empty(0, dtype=np.uint8), np.zeros(len(rows) + 1, dtype=np.int64)), (), nulls)
+    sizes[there] = np.diff(made.chunk.offsets)
+    offsets = made.chunk.offsets[0] + np.concatenate([[0], np.cumsum(sizes)])
+    faults = tuple(replace(each, row=int(there[each.row])) for each in made.faults)
+    return Converted(Chunk(made.chunk.data, offsets), faults, nulls)
+
+
 def _piece(made: Converted) -> Piece:
-    rows = len(made.chunk.offsets) - 1
-    nulls = np.zeros(rows, dtype=np.bool_) if made.nulls is None else made.nulls
+    nulls = _nulls(made, len(made.chunk.offsets) - 1)
     return np.require(made.chunk.data, requirements="W"), made.chunk.offsets, nulls
 
 
@@ -173,7 +198,7 @@ def _optional(schema: Any, name: str) -> Any:  # noqa: ANN401 - a schema
     """With null in front: a union that is there keeps its own branches behind it, within a record of that name."""
     if isinstance(schema, list):
         return ["null", {"type": "record", "name": name, "fields": [{"name": "union", "type": schema}]}]
-    return ["null", schema]
+    return ["null", "bytes" if schema == "null" else schema]
 
 
 def _avro_headers(raw: bytes) -> bytes:

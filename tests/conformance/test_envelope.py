@@ -90,6 +90,17 @@ def test_parquet(connect, topic, body, with_schemas):
         assert rows == expected(topic, TEXTS)
 
 
+@pytest.mark.parametrize("file_format", ["avro", "json"])
+def test_a_null_value_closes_no_file_whatever_schemas_were_seen_before(connect, topic, make_topic, file_format):
+    for number in range(2):  # converters are kept: other schemas have other codes
+        other = {**USER, "name": f"n.Other{number}{file_format}"}
+        connect([Rec({"n": 0}, schema=other)], {**ENVELOPE, "flush.size": "1", "name": f"o{number}"}, make_topic())
+    records = [Rec({"n": 1}, schema=USER), Rec(None, key=b"k"), Rec({"n": 3}, schema=USER), Rec(None, key=b"k")]
+    outcome = connect(records, {**ENVELOPE, "flush.size": "4", "format.class": file_format}, topic)
+    values = [[row["value"] for row in rows] for key, rows in outcome.objects.items() if "0+0000000000" in key]
+    assert [{"n": 1}, None, {"n": 3}, None] in values
+
+
 def test_schemas_evolve_within_it(connect, topic, body):
     properties = {**ENVELOPE, "flush.size": "2", "schema.compatibility": "BACKWARD"}
     connect([Rec({"n": 1, "m": "x"}, 5, WIDER), Rec({"n": 2}, 6, USER, key=b"k")], properties, topic)

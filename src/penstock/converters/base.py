@@ -25,13 +25,15 @@ separator. `bytes`: as they are, and the format's separator."""
 class FileSchema:
     """The schema of a file's records. `text`: what the file's header says, or "" for kinds that have none.
 
-    `fingerprint`: names the schema in receipts. `name`, `version`: as the registry has them, where it has.
+    `fingerprint`: names the schema in receipts. `name`, `version`: as the registry has them, where it has. `around`: of
+    an envelope, the fingerprints of key and value, "" for one that is null and fits into any file.
     """
 
     text: str = ""
     fingerprint: str = ""
     name: str = ""
     version: int | None = None
+    around: tuple[str, str] | None = None
 
 
 SCHEMALESS = FileSchema()
