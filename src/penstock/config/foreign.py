@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.config.kinds import Int
 from penstock.config.properties import Value
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _LAYOUTS = {
     ),
 }
 _FLUSH = "offset.flush.interval.ms"
+_INTERVAL = "flush.interval.ms"
+_GRACE = "flush.grace.period.ms"
 
 
 def is_foreign(properties: Mapping[str, Value]) -> bool:
@@ -61,7 +64,11 @@ def understood(connector: Properties, worker: Properties | None, findings: Findi
     _check(connector.entries, findings)
     given = connector.entries
     named = given["connector.class"]
-    said = {_RENAMED.get(name, name): value for name, value in given.items() if not _is_dropped(name)}
+    flushing = _flushing(given, worker.entries if worker is not None else {}, findings)
+    wrong = {name for name, _ in findings.problems}
+    said = {
+        _RENAMED.get(name, name): value for name, value in given.items() if not _is_dropped(name) and name not in wrong
+    }
     said["connector.class"] = replace(named, text=OURS)
     prefix = given["s3.prefix"].text.strip().strip("/") if "s3.prefix" in given else ""
     template, last = _LAYOUTS.get(given["layout"].text.strip() if "layout" in given else _BY_DATE, _LAYOUTS[_BY_DATE])
@@ -77,7 +84,7 @@ def understood(connector: Properties, worker: Properties | None, findings: Findi
         "locale": "en",
         "s3.path.style.access.enabled": "false",
         "format.value.delimiter.once": str(named.text.strip() == DEVIANTART).lower(),
-        **_flushing(given, worker),
+        **flushing,
     }
     place = named.where
     filled = {name: Value(text, place) for name, text in defaults.items() if name not in said}
@@ -98,12 +105,22 @@ def _is_dropped(name: str) -> bool:
     return name in _DROPPED or name.startswith(_METRICS)
 
 
-def _flushing(given: Mapping[str, Value], worker: Properties | None) -> dict[str, str]:
+def _flushing(given: Mapping[str, Value], worker: Mapping[str, Value], findings: Findings) -> dict[str, str]:
     """When files close: by the records' times where the file says so, else as often as Connect committed offsets."""
-    interval = given["flush.interval.ms"].text.strip() if "flush.interval.ms" in given else "-1"
-    if interval.isdigit() and int(interval) > 0:
-        grace = given["flush.grace.period.ms"].text.strip() if "flush.grace.period.ms" in given else ""
-        late = int(grace) if grace.isdigit() else int(interval) // 2
-        return {"timestamp.extractor": "Record", "max.latency.ms": str(int(interval) + late)}
-    often = worker[_FLUSH].text.strip() if worker is not None and _FLUSH in worker else "60000"
-    return {"max.latency.ms": often}
+    interval = _milliseconds(given, _INTERVAL, -1, findings)
+    if interval > 0:
+        grace = _milliseconds(given, _GRACE, interval // 2, findings)
+        return {"timestamp.extractor": "Record", "max.latency.ms": str(interval + grace)}
+    return {"max.latency.ms": str(_milliseconds(worker, _FLUSH, 60_000, findings))}
+
+
+def _milliseconds(given: Mapping[str, Value], name: str, default: int, findings: Findings) -> int:
+    """A time of these connectors; the default where it is not given or is none, which is then a problem."""
+    value = given.get(name)
+    if value is None:
+        return default
+    try:
+        return Int(-1).parse(value.text)
+    except ValueError as error:
+        findings.problem(name, f"{value.where}: {name} {error}, got `{value.shown}`")
+        return default
