@@ -343,3 +343,40 @@ def test_a_configuration_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(BYTES).flush_size = 4
     assert isinstance(parse(BYTES, "f"), Properties)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "last.txt",
+        "{{topic}}/{{shard}}",
+        "{{partition:5}}",
+        "{{topic:x}}{{partition}}",
+        "x{{partition",
+        "{{topic}}{{partition}}",
+    ],
+)
+def test_each_partition_has_a_name_of_its_own_for_its_newest_index(path):
+    block = f"{HEAD}format.class=block_gzip\nvalue.converter=string\nlast.chunk.index.path="
+    (sentence,) = problems(f"{block}{path}\n")
+    assert sentence.startswith(
+        "f:8: last.chunk.index.path must hold {{partition}}, apart from each other, and no variable"
+    )
+    assert sentence.endswith(f"got `{path}`")
+    assert load(f"{block}last.{{{{topic}}}}-{{{{partition:padding=5}}}}.txt\n").block_gzip.last_index.startswith(
+        "last."
+    )
+
+
+def test_a_time_of_a_block_gzip_connector_is_called_by_its_own_name_and_line():
+    given = (
+        "name=s\nconnector.class=com.spredfast.kafka.connect.s3.S3SinkConnector\ntopics=t\ns3.bucket=b\n"
+        "value.converter=string\n"
+    )
+    worker = parse("bootstrap.servers=k:9092\noffset.flush.interval.ms=often\n", "w")
+    often = "w:2: offset.flush.interval.ms must be an integer >= -1, got `often`"
+    soon = "f:6: flush.interval.ms must be an integer >= -1, got `soon`"
+    late = "f:7: flush.grace.period.ms must be an integer >= -1, got `late`"
+    assert problems(given, worker) == [often]
+    assert sorted(problems(f"{given}flush.interval.ms=soon\n", worker)) == [soon, often]
+    assert problems(f"{given}flush.interval.ms=5000\nflush.grace.period.ms=late\n", worker) == [late]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import store_rules
 from penstock.config.partition_rules import check_partitioner
+from penstock.keys import PADDING, VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
     _check_places(parsed, given, findings)
     check_partitioner(parsed, given, file, findings)
     _check_records(parsed, given, findings)
+    _check_last_index(parsed, given, findings)
     _check_changes(given, findings)
     store_rules.check(parsed, given, findings)
 
@@ -78,6 +80,29 @@ def _check_places(parsed: Mapping[str, Any], given: Mapping[str, Value], finding
     if parsed["state.url"] is None and parsed["state.dir"] and parsed["state.dir"] == parsed["topics.dir"]:
         name = "state.dir" if "state.dir" in given else "topics.dir"
         findings.problem(name, f"{given[name].where}: state.dir and topics.dir are the same; change one of them")
+
+
+def _check_last_index(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:
+    """Each topic-partition has a name of its own for its newest index."""
+    name, text = "last.chunk.index.path", parsed["last.chunk.index.path"]
+    if not text:
+        return
+    named = [(match[1], match[2] or "") for match in VARIABLE.finditer(text)]
+    one_topic = parsed["topics"] is not None and len(parsed["topics"]) == 1
+    wanted = {"partition"} if one_topic else {"topic", "partition"}
+    known = all(
+        (variable == "topic" and not argument)
+        or (variable == "partition" and (not argument or PADDING.fullmatch(argument)))
+        for variable, argument in named
+    )
+    closed = VARIABLE.sub("x", text)
+    if not known or "{{" in closed or "}}{{" in text or not wanted <= {variable for variable, _ in named}:
+        words = " and ".join(f"{{{{{each}}}}}" for each in sorted(wanted))
+        findings.problem(
+            name,
+            f"{given[name].where}: {name} must hold {words}, apart from each other, and no variable but {{{{topic}}}}, "
+            f"{{{{partition}}}} and {{{{partition:padding=N}}}}, got `{given[name].shown}`",
+        )
 
 
 def _check_changes(given: Mapping[str, Value], findings: Findings) -> None:
