@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from penstock.store.upload import ObjectWriter
 
 _NEWEST_ENTRIES = 20  # among so many is the last commit, unless starts failed one after the other
-_LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 
 def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline, ReaderOptions]:
@@ -60,18 +59,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
         **parts.looked_at(config),
         budget=budget,
     )
-    options = ReaderOptions(
-        kafka.aiokafka_kwargs,
-        isolation=kafka.isolation_level,
-        fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
-        max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
-        prefetch_bytes=2 * _MOST_FETCH,
-        check_crcs=kafka.check_crcs,
-        fetch_min_bytes=kafka.fetch_min_bytes,
-        fetch_max_wait_ms=kafka.fetch_max_wait_ms,
-        rack=kafka.client_rack,
-    )
-    return pipeline, options
+    return pipeline, ReaderOptions.of(kafka)
 
 
 def check(config: SinkConfig) -> None:

@@ -23,11 +23,12 @@ from penstock.converters.schemas import file_schema
 from penstock.envelope import _around
 from penstock.errors import PenstockError
 from penstock.formats.avro import AvroFormat
+from penstock.formats.damage import DAMAGED
 from penstock.formats.parquet import ParquetFormat
 from penstock.registry import Registered
 from penstock.restore.envelopes import EnvelopeRecords
 from penstock.restore.frames import DelimitedRecords, LengthRecords
-from penstock.restore.payloads import DAMAGED, part_reader, unpacked
+from penstock.restore.payloads import part_reader, unpacked
 from penstock.restore.schema_ids import SchemaIds, same
 
 if sys.version_info >= (3, 14):

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import lzma
-import sys
-import zlib
 from typing import IO, TYPE_CHECKING, cast
 
 import fastavro
@@ -20,11 +17,8 @@ import pyarrow.parquet as pq
 
 from penstock.audit.findings import Finding
 from penstock.formats.blockgzip import Index
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.formats.damage import DAMAGED
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,20 +26,6 @@ if TYPE_CHECKING:
     from penstock.model import CommittedObject
 
 _PIECE = 1024 * 1024
-_DAMAGED = (
-    ValueError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    StopIteration,
-    OSError,
-    lzma.LZMAError,
-    zlib.error,
-    zstd.ZstdError,
-    pa.ArrowException,
-)
-"""What the readers of formats raise for bytes that are none of theirs."""
 
 
 def crc_and_size(file: IO[bytes]) -> tuple[str, int]:
@@ -69,7 +49,7 @@ def check(file: IO[bytes], committed: CommittedObject, file_format: str, separat
         return [Finding("object.checksum", committed.key, what)]
     try:
         counted = _count(file, committed.key, file_format, separator)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         what = f"is as it was written, but cannot be read as {file_format}: {error or type(error).__name__}"
         return [Finding("object.records", committed.key, what)]
     if counted is None or committed.records in counted:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import hashlib
 import lzma
-import sys
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,11 +18,7 @@ import numpy as np
 
 from penstock.formats.rows import contiguous
 from penstock.spool import Budget
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

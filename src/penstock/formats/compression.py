@@ -6,15 +6,11 @@ zlib and libzstd do not promise that for themselves. gzip members carry neither 
 
 from __future__ import annotations
 
-import sys
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,36 +6,18 @@ import base64
 import gzip
 import io
 import json
-import lzma
-import sys
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.formats.damage import DAMAGED
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_DAMAGED = (
-    ValueError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    StopIteration,
-    OSError,
-    lzma.LZMAError,
-    zlib.error,
-    zstd.ZstdError,
-)
 _ROWS = 10_000
 _WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
 
@@ -55,7 +37,7 @@ def records(data: bytes, key: str) -> Iterator[Any]:
         for record in read(data):
             yield record
             count += 1
-    except _DAMAGED as error:
+    except DAMAGED as error:
         msg = f"`{key}` is damaged after record {count}: {error}; compare its size and checksum with the state log"
         raise PenstockError(msg) from error
 

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from penstock.kafka.fetch import Delivery, Event
+    from penstock.kafka.settings import KafkaSettings
     from penstock.model import Gather, PlannedRange, Records, TopicPartition
+
+
+_LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,22 @@ class ReaderOptions:
     fetch_min_bytes: int = 1
     fetch_max_wait_ms: int = 500
     rack: str = ""
+
+    @classmethod
+    def of(cls, kafka: KafkaSettings, *, skip_lost: bool = False) -> ReaderOptions:
+        """As a task reads: what the client's settings say, within what a task may hold of answers."""
+        return cls(
+            kafka.aiokafka_kwargs,
+            isolation=kafka.isolation_level,
+            fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
+            max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
+            prefetch_bytes=2 * _MOST_FETCH,
+            on_data_loss="skip" if skip_lost else "fail",
+            check_crcs=kafka.check_crcs,
+            fetch_min_bytes=kafka.fetch_min_bytes,
+            fetch_max_wait_ms=kafka.fetch_max_wait_ms,
+            rack=kafka.client_rack,
+        )
 
 
 def read(

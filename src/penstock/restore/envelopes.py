@@ -6,7 +6,7 @@ import io
 import json
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
 import fastavro
 import msgspec
@@ -57,7 +57,12 @@ class EnvelopeRecords:
     values: str
     keys: str
     ids: Callable[[], SchemaIds]
-    carried: Carried = frozenset({"offset", "timestamp", "key", "headers"})
+    carries: ClassVar[Carried] = frozenset({"offset", "timestamp", "key", "headers"})
+
+    @property
+    def carried(self) -> Carried:
+        """All that Kafka has."""
+        return self.carries
 
     def read(self, file: IO[bytes], key: str, topic: str) -> Iterator[Record]:
         """One record at a time."""

@@ -6,29 +6,20 @@ Avro data are cut out of their blocks as they are: decoding is only for finding 
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import io
 import json
-import lzma
-import sys
-import zlib
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import fastavro
 import msgspec
-import pyarrow as pa
 
 from penstock.converters.projection import raw
 from penstock.errors import PenstockError
 from penstock.restore.framing import framing
 from penstock.restore.parquet import ParquetFile
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,22 +30,6 @@ if TYPE_CHECKING:
 
     Unwrap = Callable[[bytes], bytes | None]
 
-DAMAGED = (
-    ValueError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    StopIteration,
-    OSError,
-    lzma.LZMAError,
-    zlib.error,
-    zstd.ZstdError,
-    msgspec.DecodeError,
-    pa.ArrowException,
-    binascii.Error,
-)
-"""What reading a file raises whose bytes are not what its name says."""
 
 WITH_SCHEMAS = ("avro", "json_envelope", "json_schema", "protobuf")
 """Converters whose values have a schema: in Avro and Parquet files they are data of it."""

@@ -63,12 +63,17 @@ def _separator(config: SinkConfig) -> bytes:
 
 def _wrapped(config: SinkConfig, ids: Callable[[], SchemaIds]) -> ValueReader | None:
     """The reader of records that are more than their values: in envelopes, or in block-GZIP's frames."""
-    chosen = config.block_gzip
     if config.records.envelope:
         keys = resolve(config.records.key_converter, config.key_converter_options)
         values = resolve(config.value_converter, config.converter_options)
         form: Any = config.format_class  # one of those with fields, as the configuration's rules see to
         return EnvelopeRecords(form, values, keys, ids)
+    return _framed(config)
+
+
+def _framed(config: SinkConfig) -> LengthRecords | DelimitedRecords | None:
+    """The reader of block-GZIP's frames, where they are more than values with a delimiter behind each."""
+    chosen = config.block_gzip
     if config.format_class != "block_gzip":
         return None
     if chosen.records == "binary":
@@ -78,13 +83,10 @@ def _wrapped(config: SinkConfig, ids: Callable[[], SchemaIds]) -> ValueReader | 
 
 def carried(config: SinkConfig) -> Carried:
     """What the records of a value file of this configuration carry."""
-    wrapped = _wrapped(config, _no_ids)
-    return frozenset() if wrapped is None else wrapped.carried
-
-
-def _no_ids() -> SchemaIds:
-    """Nothing is read here."""
-    raise NotImplementedError
+    if config.records.envelope:
+        return EnvelopeRecords.carries
+    framed = _framed(config)
+    return frozenset() if framed is None else framed.carried
 
 
 @dataclass(frozen=True, slots=True)

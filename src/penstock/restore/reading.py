@@ -11,9 +11,10 @@ import fastavro
 import msgspec
 
 from penstock.errors import PenstockError, StateError
+from penstock.formats.damage import DAMAGED
 from penstock.restore import parquet
 from penstock.restore.download import fetched
-from penstock.restore.payloads import DAMAGED, unpacked
+from penstock.restore.payloads import unpacked
 from penstock.restore.records import Record
 
 if TYPE_CHECKING:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import lzma
-import sys
-import zlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +18,12 @@ import pyarrow.parquet as pq
 from penstock.columnar.schema import NoColumnsError
 from penstock.errors import PenstockError
 from penstock.fields.avro import boundaries, tables
+from penstock.formats.damage import DAMAGED
 from penstock.sources import json as documents
 from penstock.sources.avro import AvroReader
 from penstock.sources.types import conform, spark_like
 from penstock.store.base import NotFoundError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,19 +40,6 @@ _ENOUGH = 4 << 20
 _ROWS = 1 << 16
 _SAMPLE = 1000
 _WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
-_DAMAGED = (
-    ValueError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    StopIteration,
-    OSError,
-    lzma.LZMAError,
-    zlib.error,
-    zstd.ZstdError,
-    pa.ArrowException,
-)
 
 
 def kind_of(key: str) -> str:
@@ -133,7 +114,7 @@ class _Naming:
         if isinstance(error, NoColumnsError):
             msg = f"`{key}` has no type in Spark: its schema {error}; read it as a file"
             raise PenstockError(msg) from error
-        if isinstance(error, _DAMAGED):
+        if isinstance(error, DAMAGED):
             msg = f"`{key}` is damaged ({error}); restore it from a backup or a bucket version"
             raise PenstockError(msg) from error
 

@@ -15,12 +15,11 @@ from penstock.converters import resolve
 from penstock.converters.schemas import file_schema
 from penstock.errors import ConfigError
 from penstock.kafka.cluster import Cluster
-from penstock.kafka.reader import read
+from penstock.kafka.reader import ReaderOptions, read
 from penstock.model import PlannedRange, Records
 from penstock.registry import Registry
 from penstock.sources import json as documents
 from penstock.sources.avro import AvroReader
-from penstock.sources.fetching import reader_options
 from penstock.sources.options import FORMAT
 from penstock.sources.ranges import existing
 from penstock.sources.typed import Typed, build, kind_of
@@ -110,7 +109,7 @@ def _sampled(options: KafkaOptions, kafka: Cluster, tps: list[TopicPartition]) -
     ranges = [PlannedRange(tp, max(starts[tp], ends[tp] - options.sample_records), ends[tp]) for tp in tps]
     name = resolve(options.converter, options.converter_options)
     converter = build(name, options.converter_options)
-    for item in read(ranges, reader_options(options.kafka, skip_lost=True), converter.gather):
+    for item in read(ranges, ReaderOptions.of(options.kafka, skip_lost=True), converter.gather):
         if isinstance(item, Records) and len(item):
             yield from _types(converter, name, item)
 

@@ -16,13 +16,11 @@ from penstock.sources.rows import batch, mask
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from penstock.kafka.settings import KafkaSettings
     from penstock.model import PlannedRange, Records
     from penstock.sources.reading import Reading
     from penstock.sources.values import Decoder
 
 _log = logging.getLogger("penstock.sources")
-_LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
 _ROWS = 1 << 16
 """Rows of one Arrow batch: Spark keeps a whole batch in memory."""
 
@@ -35,7 +33,7 @@ def batches(reading: Reading, ranges: Sequence[PlannedRange]) -> Iterator[pa.Rec
     """
     values = reading.values.opened()
     gather = replace(values.gather, keys=True, headers="headers" in reading.target.names, timestamp_types=True)
-    for item in read(ranges, reader_options(reading.kafka, skip_lost=reading.skip_lost), gather):
+    for item in read(ranges, ReaderOptions.of(reading.kafka, skip_lost=reading.skip_lost), gather):
         if isinstance(item, RangeFault):
             raise _failure(item)
         if isinstance(item, Lost):
@@ -52,22 +50,6 @@ def _rows(reading: Reading, records: Records, values: Decoder) -> Iterator[pa.Re
     found = whole if chosen is None or chosen.all() else whole.filter(pa.array(chosen))
     for start in range(0, len(found), _ROWS):
         yield found.slice(start, _ROWS)
-
-
-def reader_options(kafka: KafkaSettings, *, skip_lost: bool) -> ReaderOptions:
-    """How the reader asks Kafka."""
-    return ReaderOptions(
-        kafka.aiokafka_kwargs,
-        isolation=kafka.isolation_level,
-        fetch_max_bytes=min(kafka.fetch_max_bytes, _MOST_FETCH),
-        max_partition_fetch_bytes=max(kafka.max_partition_fetch_bytes, _LEAST_PARTITION_FETCH),
-        prefetch_bytes=3 * _MOST_FETCH,
-        on_data_loss="skip" if skip_lost else "fail",
-        check_crcs=kafka.check_crcs,
-        fetch_min_bytes=kafka.fetch_min_bytes,
-        fetch_max_wait_ms=kafka.fetch_max_wait_ms,
-        rack=kafka.client_rack,
-    )
 
 
 def _failure(fault: RangeFault) -> Exception:
