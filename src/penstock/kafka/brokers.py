@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiokafka import errors as kafka_errors
-from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.conn import AIOKafkaConnection, collect_hosts
 from aiokafka.protocol.metadata import MetadataRequest
 
 from penstock.errors import KafkaUnavailable
@@ -21,11 +21,10 @@ from penstock.model import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from aiokafka.conn import AIOKafkaConnection
-
 Address: TypeAlias = "tuple[str, int]"
 
 _SETUP_SECONDS = 10.0  # Java's socket.connection.setup.timeout.ms
+_GOODBYE_SECONDS = 1.0  # for the end of TLS, which the broker has to answer
 _CONNECTION_OPTIONS = (
     "client_id",
     "request_timeout_ms",
@@ -71,6 +70,7 @@ class Brokers:
         self._nodes: dict[int, Address] = {}
         self._open: dict[Address, AIOKafkaConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
+        self._closing: set[asyncio.Future[None]] = set()
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -110,10 +110,11 @@ class Brokers:
         return await self._ask(self._nodes[node], request)
 
     async def close(self) -> None:
-        """Close all connections."""
-        closing = [connection.close() for connection in self._open.values()]
-        self._open = {}
-        await asyncio.gather(*closing)
+        """Close all connections; returns when those that broke off before are closed too."""
+        for address in list(self._open):
+            self._drop(address)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=_GOODBYE_SECONDS)
 
     async def _ask(self, address: Address, request: Any) -> Any:  # noqa: ANN401
         where = f"{address[0]}:{address[1]}"
@@ -132,14 +133,28 @@ class Brokers:
             connection = self._open.get(address)
             if connection is None or not connection.connected():
                 self._drop(address)
-                opening = create_conn(*address, **self._options)
-                connection = self._open[address] = await asyncio.wait_for(opening, _SETUP_SECONDS)
+                connection = self._open[address] = await self._connect(address)
             return connection
+
+    async def _connect(self, address: Address) -> AIOKafkaConnection:
+        connection = AIOKafkaConnection(*address, **self._options)
+        try:
+            await asyncio.wait_for(connection.connect(), _SETUP_SECONDS)
+        except (asyncio.CancelledError, asyncio.TimeoutError, kafka_errors.KafkaError):
+            self._leave(connection)
+            raise
+        return connection
 
     def _drop(self, address: Address) -> None:
         connection = self._open.pop(address, None)
         if connection is not None:
-            connection.close()
+            self._leave(connection)
+
+    def _leave(self, connection: AIOKafkaConnection) -> None:
+        closed = connection.close()
+        if closed is not None and not closed.done():
+            self._closing.add(closed)
+            closed.add_done_callback(self._closing.discard)
 
 
 def _topology(topics: Iterable[Any]) -> Topology:
