@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 
 from certificates import YESTERDAY, Certified, authority, issue
 from penstock.dev.jars import jars
+from penstock.dev.settings import free_ports
 from penstock.java import find_java
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class SecuredBroker:
 def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
     root = authority("Test Root")
     middle = authority("Test Intermediate", root)
-    broker = SecuredBroker(root, issue("penstock", middle), _free_ports(tuple(LISTENERS)))
+    broker = SecuredBroker(root, issue("penstock", middle), free_ports(tuple(LISTENERS)))
     identities = {
         "secure": issue("broker", middle),
         "mutual": issue("broker", middle),
@@ -185,8 +186,8 @@ def _kafka(folder: Path, properties: str) -> Iterator[None]:
 
 def _wait(broker: SecuredBroker) -> None:
     client = AdminClient({"bootstrap.servers": broker.servers("plain"), "log_level": 0})
-    assert client.list_topics(timeout=60).brokers
-    deadline = time.monotonic() + 60
+    assert client.list_topics(timeout=240).brokers
+    deadline = time.monotonic() + 240
     for name in ("secure", "mutual", "expired", "stranger", "clear"):
         while True:
             try:
@@ -249,11 +250,3 @@ class _QuietServer(ThreadingHTTPServer):
 def unsigned_token(owner: str, now: float, life: float) -> str:
     parts = ({"alg": "none"}, {"sub": owner, "iat": int(now), "exp": int(now + life), "scope": "kafka"})
     return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
-
-
-def _free_ports(names: tuple[str, ...]) -> dict[str, int]:
-    with ExitStack() as stack:
-        sockets = {name: stack.enter_context(socket.socket()) for name in names}
-        for each in sockets.values():
-            each.bind(("127.0.0.1", 0))
-        return {name: each.getsockname()[1] for name, each in sockets.items()}

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from tenacity import retry, stop_after_delay, wait_fixed
 
 from penstock.dev.jars import jars
+from penstock.dev.settings import free_ports
 from penstock.java import find_java
-from secured_broker import _free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ class TwoBrokers:
 @contextmanager
 def two_brokers(folder: Path) -> Iterator[TwoBrokers]:
     """Both run at the beginning of the block, and none behind it."""
-    cluster = TwoBrokers(folder, _free_ports(("1", "2", "controller")))
+    cluster = TwoBrokers(folder, free_ports(("1", "2", "controller")))
     try:
         for node in (1, 2):
             cluster.prepare(node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
+from penstock.dev.settings import free_ports
 from penstock.java import find_java
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     environment = {"PATH": os.environ["PATH"], "JAVA_HOME": str(java), "SPARK_HOME": str(SPARK_HOME)}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "127.0.0.1", "SPARK_SCALA_VERSION": "2.13"}
     environment |= {"SPARK_LOCAL_DIRS": str(folder / "local"), "HOME": str(folder)}
-    port = _free_port()
+    port = free_ports(("master",))["master"]
     cluster = Cluster(f"spark://127.0.0.1:{port}", folder)
     command = [str(java / "bin" / "java"), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     command += ["-cp", f"{SPARK_HOME}/jars/*"]
@@ -109,9 +109,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -92,7 +92,7 @@ def new(s3: S3Server, bucket: str) -> Settings:
         cluster_id=urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("="),
         access_key_id=f"AKIA{secrets.token_hex(8).upper()}",
         secret_access_key=secrets.token_urlsafe(30),
-        ports=_free_ports(_PORT_NAMES),
+        ports=free_ports(_PORT_NAMES),
     )
 
 
@@ -124,20 +124,21 @@ def save(directory: Path, settings: Settings) -> None:
 def with_free_ports(settings: Settings, names: tuple[str, ...]) -> Settings:
     """New ports for those of `names` whose port another program has taken meanwhile."""
     taken = tuple(name for name in names if not _is_free(settings.ports[name]))
-    return replace(settings, ports={**settings.ports, **_free_ports(taken)}) if taken else settings
+    return replace(settings, ports={**settings.ports, **free_ports(taken)}) if taken else settings
 
 
-def _path(directory: Path) -> Path:
-    return directory / "stack.json"
-
-
-def _free_ports(names: tuple[str, ...]) -> dict[str, int]:
+def free_ports(names: tuple[str, ...]) -> dict[str, int]:
+    """A port for each of `names` that is free now and that the system gives to no outgoing connection."""
     ports: dict[str, int] = {}
     while len(ports) < len(names):
         port = secrets.choice(_PORTS)
         if port not in ports.values() and _is_free(port):
             ports[names[len(ports)]] = port
     return ports
+
+
+def _path(directory: Path) -> Path:
+    return directory / "stack.json"
 
 
 def _is_free(port: int) -> bool:
