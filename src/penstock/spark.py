@@ -35,6 +35,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "penstock.daemon",
 }
 # glibc would keep freed buffers of megabytes, per thread: a worker that writes 1 GB then takes 470 MB instead of 390.
 _MALLOC = {

@@ -9,10 +9,13 @@ from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import headers, walk
 
+ALWAYS = (walk, cutter)  # what every task runs
+_OTHERS = (headers, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program)
+
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program):
+    for module in (*ALWAYS, *_OTHERS):
         module.warm()
 
 
