@@ -1,6 +1,7 @@
 # `make` or `make help` lists what there is.
 PYTHON ?= python3
 SECONDS ?= 600
+WORKERS ?= 2
 BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --custom-compile-command "make lock"
 
@@ -16,11 +17,15 @@ setup:  ## set up .venv, Java and the jars of the embedded stack; skips what is 
 quickstart: setup  ## play the README's quickstart on real servers, check it, leave nothing running
 	@$(BIN)/python -m penstock.dev.quickstart
 
-test: setup  ## run all tests
-	@$(BIN)/python -m pytest
+# What measures ratios has the machine for itself. The rest is shared out by files: what is set up for one stays one.
+MEASURING := tests/benchmarks/test_ratios.py
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore $(MEASURING)
 
-test-full: setup  ## run all tests, with the whole matrices instead of samples
-	@PENSTOCK_FULL=1 $(BIN)/python -m pytest
+test: setup  ## run all tests: first what measures, alone; then the others in WORKERS processes
+	@code=0; $(BIN)/python -m pytest $(MEASURING) || code=$$?; $(BIN)/python -m pytest $(PARALLEL) || code=$$?; exit $$code
+
+test-full: export PENSTOCK_FULL = 1
+test-full: test  ## run all tests, with the whole matrices instead of samples
 
 soak: setup  ## SECONDS of kills, S3 faults and broker restarts; then every record is counted
 	@PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SECONDS)

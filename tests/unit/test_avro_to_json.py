@@ -1,41 +1,18 @@
 """Avro's converter to JSON lines, as the pipeline builds it, before a registry: mixed batches, faults, decimals."""
 
 import json
-import threading
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import requests
-from werkzeug.serving import make_server
 
 from penstock.converters import ConverterOptions, build
-from penstock.dev.registry_server import application
-from penstock.dev.registry_store import RegistryStore
 from penstock.model import Records, Slices, TopicPartition
 
 ONE = {"type": "record", "name": "a.One", "fields": [{"name": "id", "type": "long"}, {"name": "x", "type": "double"}]}
 TWO = {"type": "record", "name": "a.Two", "fields": [{"name": "name", "type": ["null", "string"], "default": None}]}
 EVENT = ["null", ONE, TWO]
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory):
-    store = RegistryStore(tmp_path_factory.mktemp("registry") / "schemas.jsonl")
-    server = make_server("127.0.0.1", 0, application(store), threaded=True)
-    running = threading.Thread(target=server.serve_forever)
-    running.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    running.join()
-    server.server_close()
-    store.close()
-
-
-def registered(url, subject, schema):
-    answer = requests.post(f"{url}/subjects/{subject}/versions", json={"schema": json.dumps(schema)}, timeout=30)
-    return answer.json()["id"]
 
 
 def converter(url, **options):
@@ -59,9 +36,9 @@ def lines(converted):
 
 
 def test_a_batch_of_everything(registry):
-    one, two = registered(registry, "t-one", ONE), registered(registry, "t-two", TWO)
+    one, two = registry.add("t-one", json.dumps(ONE), "AVRO"), registry.add("t-two", json.dumps(TWO), "AVRO")
     half = b"\x00\x00\x00\x00\x00\x00\xe0\x3f"
-    made = converter(registry)
+    made = converter(registry.url)
     converted = made.convert(
         records(
             [
@@ -97,8 +74,8 @@ def test_a_batch_of_everything(registry):
 
 
 def test_of_several_records_the_one_that_is_there_is_printed(registry):
-    event = registered(registry, "t-event", EVENT)
-    converted = converter(registry).convert(records([(event, b"\x04\x02\x02x"), (event, b"\x02\x02" + bytes(8))]))
+    event = registry.add("t-event", json.dumps(EVENT), "AVRO")
+    converted = converter(registry.url).convert(records([(event, b"\x04\x02\x02x"), (event, b"\x02\x02" + bytes(8))]))
     assert converted.faults == ()
     assert lines(converted) == [
         '{"a.One":null,"a.Two":{"name":"x"}}\n',
@@ -108,6 +85,6 @@ def test_of_several_records_the_one_that_is_there_is_printed(registry):
 
 @pytest.mark.parametrize(("decimals", "text"), [("BASE64", '"MDk="'), ("NUMERIC", "123.45")])
 def test_decimals_as_json_decimal_format_says(registry, decimals, text):
-    price = registered(registry, "t-price", PRICE)
-    converted = converter(registry, decimals=decimals).convert(records([(price, b"\x04\x30\x39")]))
+    price = registry.add("t-price", json.dumps(PRICE), "AVRO")
+    converted = converter(registry.url, decimals=decimals).convert(records([(price, b"\x04\x30\x39")]))
     assert lines(converted) == [text + "\n"]

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from embedded_registry import embedded_registry
 from laid_out import rows
 from penstock.converters.json_schema_nodes import java_order
 from wire import batch, build, data, field, lines, projected, reasons, wired
@@ -28,12 +27,6 @@ PAIRS = {
     },
 }
 OPTIONAL = {"use.optional.for.nonrequired": "true"}
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory):
-    with embedded_registry(tmp_path_factory.mktemp("registry")) as entered:
-        yield entered
 
 
 def struct(properties, **more):

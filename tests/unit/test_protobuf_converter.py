@@ -1,71 +1,15 @@
 """Protobuf as Confluent's ProtobufConverter represents it; the messages are made by the protobuf library."""
 
 import base64
-import itertools
 import json
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.message_factory import GetMessageClass
 
-from embedded_registry import embedded_registry
 from laid_out import rows
 from penstock.converters.protobuf_files import protobuf_file
+from protobuf_orders import LITTLE, MONEY, ORDER, full, types
 from wire import batch, build, data, field, lines, plain, projected, reasons, wired
-
-MONEY = 'syntax = "proto3"; package shop; message Money { string currency = 1; int64 units = 2; }'
-ORDER = """syntax = "proto3";
-package shop;
-import "google/protobuf/timestamp.proto";
-import "google/protobuf/wrappers.proto";
-import "google/type/date.proto";
-import "google/type/timeofday.proto";
-import "confluent/meta.proto";
-import "confluent/type/decimal.proto";
-import "common/money.proto";
-message Order {
-  map<string, int32> counts = 20;
-  message Line { string sku = 1; uint32 n = 2; optional int32 discount = 3; }
-  message Note { string text = 1; }
-  string id = 1;
-  repeated Line lines = 3;
-  Line main = 4;
-  oneof pay { string card = 5; Money cash = 6; }
-  google.protobuf.Timestamp at = 8;
-  google.protobuf.StringValue note = 9;
-  google.type.Date day = 10;
-  google.type.TimeOfDay time = 24;
-  confluent.type.Decimal price = 11 [(confluent.field_meta) = {
-    params: [{key: "scale", value: "2"}, {key: "precision", value: "9"}]}];
-  map<int32, Line> by_number = 12;
-  enum Kind { A = 0; B = 1; ALSO_B = 1; option allow_alias = true; }
-  Kind kind = 13;
-  bytes raw = 18;
-  Order parent = 19;
-  uint64 big = 21;
-  int32 small = 22 [(confluent.field_meta) = {params: [{key: "connect.type", value: "int8"}]}];
-  float f = 25;
-}
-message Other { int32 x = 1; }
-"""
-LITTLE = """syntax = "proto3"; package p;
-message M { int32 a = 1; optional string b = 2; N n = 3; message N { sint32 c = 7; } }"""
-NUMBERS = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory):
-    with embedded_registry(tmp_path_factory.mktemp("registry")) as entered:
-        yield entered
-
-
-def subject():
-    return f"subject-{next(NUMBERS)}"
-
-
-def types(text, references=None):
-    compiled = protobuf_file(text, references or {})
-    return lambda name: GetMessageClass(compiled.pool.FindMessageTypeByName(name))
 
 
 @pytest.fixture(scope="module")
@@ -75,27 +19,6 @@ def order(registry):
     message = types(ORDER, references)("shop.Order")
     schema_id = registry.add("t-value", ORDER, "PROTOBUF", references)
     return message, lambda **fields: wired(schema_id, b"\x00" + message(**fields).SerializeToString())
-
-
-def full():
-    return {
-        "counts": {"b": 1, "a": 2},
-        "id": "i",
-        "lines": [{"sku": "s", "n": 2**32 - 1}],
-        "card": "c",
-        "at": {"seconds": -1, "nanos": 7_000_001},
-        "note": {"value": ""},
-        "day": {"year": 1970, "month": 1, "day": 3},
-        "time": {"hours": 1, "nanos": 999_999_999},
-        "price": {"value": (-1234).to_bytes(2, "big", signed=True), "scale": 2, "precision": 9},
-        "by_number": {3: {"sku": "q", "discount": 0}, -1: {}},
-        "kind": 1,
-        "raw": b"\x01\xff",
-        "parent": {"id": "p"},
-        "big": 2**64 - 1,
-        "small": 200,
-        "f": 0.1,
-    }
 
 
 def expected():
@@ -324,94 +247,6 @@ def test_serialized_descriptors_do_as_well(registry):
     message.cash.units = 3
     (value,) = lines(build("protobuf", "json", registry.url), [wired(schema_id, b"\x00" + message.SerializeToString())])
     assert value == expected() | {"pay_0": {"card": None, "cash": {"currency": "", "units": 3}}}
-
-
-@pytest.mark.parametrize(
-    ("body", "part"),
-    [
-        (b"", "ends within the message indexes"),
-        (b"\x04\x00", "ends within the message indexes"),
-        (b"\x80\x80\x80\x80\x80\x80", "ends within the message indexes"),
-        (b"\x01", "has -1 message indexes"),
-        (b"\xfe\xff\x03", "has 32767 message indexes"),
-        (b"\x02\x06", "is of message [3], which its schema does not have"),
-        (b"\x02\x01", "is of message [-1], which its schema does not have"),
-        (b"\x00\x0a\x05a", "is no message of the type that it names"),
-        (b"\x00\x0a\x01\xff", "is no message of the type that it names"),
-        (b"\x00\x42\x0c\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "is no message of the type that it names"),
-        (b"\x00\x42\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "is no time from year 1 to 9999"),
-        (b"\x00\x52\x00", "a Date of year 0, month 0, day 0 is no day"),
-        (b"\x00\xc2\x01\x02\x08\x18", "a TimeOfDay of 24:0:0 and 0 ns is no time of a day"),
-        (b"\x00\x5a\x03\x0a\x01\x01", "a Decimal with scale 0 is in field `shop.Order.price`, whose schema says 2"),
-        (b"\x00\x5a\x02\x18\x02", "a Decimal without a value is in field `shop.Order.price`"),
-        (b"\x00\x5a\x07\x0a\x01\x64\x10\x02\x18\x02", "a Decimal of more than its 2 digits is in field"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["json", "avro"])
-def test_what_is_wrong_with_a_message_is_said(registry, kind, body, part):
-    schema_id = registry.add("t-value", ORDER, "PROTOBUF", {"common/money.proto": MONEY})
-    (reason,) = reasons(build("protobuf", kind, registry.url), [wired(schema_id, body)])
-    assert part in reason
-    assert reason.startswith("its value ")
-
-
-def test_what_is_no_protobuf_is_said(registry):
-    json_id = registry.add(subject(), "{}", "JSON")
-    converter = build("protobuf", "json", registry.url)
-    no_wire, unknown, other = reasons(converter, [b"\x01abcdefg", wired(99_999, b"\x00"), wired(json_id, b"\x00")])
-    assert "its value is not Protobuf in Confluent's wire format" in no_wire
-    assert f"schema id 99999, which the registry at {registry.url} does not have as a Protobuf schema" in unknown
-    assert f"schema id {json_id}, which the registry" in other
-
-
-def test_a_bad_row_does_not_touch_the_others_and_nulls_are_nulls(registry, order):
-    converter = build("protobuf", "avro", registry.url)
-    made = converter.convert(batch([order[1](id="a"), b"\x00", None, order[1](id="b")]))
-    assert [fault.row for fault in made.faults] == [1]
-    assert made.nulls.tolist() == [False, False, True, False]
-    assert [each and each["id"] for each in data(converter, made)] == ["a", None, None, "b"]
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        (
-            'syntax = "proto3"; message M { Missing m = 1; }',
-            "it is no Protobuf schema that protoc compiles (schema.proto",
-        ),
-        ('syntax = "proto3"; import "gone.proto"; message M { }', "gone.proto"),
-        ('syntax = "proto3"; import "../../../../etc/passwd"; message M { }', "passwd"),
-        ("message M { optional group G = 1 { optional int32 a = 1; } }", "field `M.g` is a group"),
-        ('syntax = "proto3"; option java_package = "a";', "it has no message"),
-    ],
-)
-def test_a_schema_that_cannot_be_used_is_named(registry, text, part):
-    schema_id = registry.add("t-value", text, "PROTOBUF")
-    (reason,) = reasons(build("protobuf", "json", registry.url), [wired(schema_id, b"\x00")])
-    assert reason.startswith(f"its value says schema id {schema_id}, which cannot be used: ")
-    assert part in reason
-
-
-def test_a_reference_cannot_be_written_outside_of_its_folder(registry, tmp_path):
-    schema_id = registry.add("t-value", LITTLE, "PROTOBUF", {f"../../..{tmp_path}/out.proto": MONEY})
-    (reason,) = reasons(build("protobuf", "json", registry.url), [wired(schema_id, b"\x00")])
-    assert "which is no path of an import" in reason
-    assert list(tmp_path.iterdir()) == []
-
-
-TWINS = """syntax = "proto3"; message M { A a = 1; B b = 2; message A { message I { int32 x = 1; } I i = 1; }
-  message B { message I { string y = 1; } I i = 1; } }"""
-
-
-def test_two_types_of_one_name_need_their_full_names_in_avro_only(registry):
-    schema_id = registry.add("t-value", TWINS, "PROTOBUF")
-    value = wired(schema_id, b"\x00" + types(TWINS)("M")(b={"i": {"y": "z"}}).SerializeToString())
-    wanted = {"a": None, "b": {"i": {"y": "z"}}}
-    assert lines(build("protobuf", "json", registry.url), [value]) == [wanted]
-    (reason,) = reasons(build("protobuf", "avro", registry.url), [value])
-    assert "two different types with the name `I`" in reason
-    converter = build("protobuf", "avro", registry.url, **{"enhanced.protobuf.schema.support": "true"})
-    assert data(converter, converter.convert(batch([value]))) == [wanted]
 
 
 @pytest.mark.parametrize("kind", ["json", "avro"])

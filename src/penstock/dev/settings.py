@@ -25,6 +25,9 @@ REGION: Literal["us-west-2"] = "us-west-2"
 _PORT_NAMES = ("kafka", "kafka-controller", "s3", "schema-registry", "worker")
 # Below every system's ephemeral range, so that no outgoing connection takes a port between two starts.
 _PORTS = range(20000, 32000)
+# `FIRST-LAST`: other ports to choose from, so that stacks that start at the same time never choose the same one.
+_PORTS_VARIABLE = "PENSTOCK_PORTS"
+_FEWEST_PORTS, _LAST_PORT = 100, 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,11 @@ class Settings:
 
 
 def new(s3: S3Server, bucket: str) -> Settings:
-    """Settings for a new stack: free ports, a secret of its own."""
+    """Settings for a new stack: free ports, a secret of its own.
+
+    Raises:
+        PenstockError: PENSTOCK_PORTS is no range of ports.
+    """
     return Settings(
         s3=s3,
         bucket=bucket,
@@ -128,10 +135,15 @@ def with_free_ports(settings: Settings, names: tuple[str, ...]) -> Settings:
 
 
 def free_ports(names: tuple[str, ...]) -> dict[str, int]:
-    """A port for each of `names` that is free now and that the system gives to no outgoing connection."""
+    """A port for each of `names` that is free now and that the system gives to no outgoing connection.
+
+    Raises:
+        PenstockError: PENSTOCK_PORTS is no range of ports.
+    """
     ports: dict[str, int] = {}
+    choices = _choices()
     while len(ports) < len(names):
-        port = secrets.choice(_PORTS)
+        port = secrets.choice(choices)
         if port not in ports.values() and _is_free(port):
             ports[names[len(ports)]] = port
     return ports
@@ -139,6 +151,19 @@ def free_ports(names: tuple[str, ...]) -> dict[str, int]:
 
 def _path(directory: Path) -> Path:
     return directory / "stack.json"
+
+
+def _choices() -> range:
+    given = os.environ.get(_PORTS_VARIABLE)
+    if given is None:
+        return _PORTS
+    first, dash, last = given.partition("-")
+    if dash and first.isdecimal() and last.isdecimal():
+        chosen = range(int(first), int(last) + 1)
+        if len(chosen) >= _FEWEST_PORTS and chosen[0] > 0 and chosen[-1] <= _LAST_PORT:
+            return chosen
+    msg = f"{_PORTS_VARIABLE} must be a range of at least {_FEWEST_PORTS} ports as in `20000-20999`, got `{given}`"
+    raise PenstockError(msg)
 
 
 def _is_free(port: int) -> bool:

@@ -5,6 +5,7 @@ Temporary ones are renewed before they expire, by botocore, or by the object tha
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +27,7 @@ from penstock.store.faults import code_of, is_passing, status_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from botocore.loaders import Loader
     from botocore.session import Session
 
     from penstock.store.options import Role, StoreOptions
@@ -90,12 +92,21 @@ def session(options: StoreOptions) -> boto3.Session:
         inner.register_component("credential_provider", CredentialResolver(_environment()))
     elif options.provider in _STEPS:
         _keep_only(inner, _STEPS[options.provider])
-    return boto3.Session(botocore_session=inner, region_name=options.region, **keys)
+    made = boto3.Session(botocore_session=inner, region_name=options.region, **keys)
+    inner.register_component("data_loader", _descriptions())
+    return made
 
 
 def where_to_put(provider: str) -> str:
     """What to do where no credentials were found."""
     return _PLACES.get(provider, _DEFAULT_PLACES)
+
+
+@functools.cache
+def _descriptions() -> Loader:
+    """What botocore knows of S3, read once in a process: it is most of what a client's making takes."""
+    loader: Loader = botocore.session.get_session().get_component("data_loader")
+    return loader
 
 
 def _keys(options: StoreOptions) -> dict[str, str]:
