@@ -43,6 +43,9 @@ class InProcess:
     def __call__(self, plan: Any, config: Any, seq: int) -> list[Any]:
         return run_share(Spec(config, self.kafka, seq, plan.now_ms), plan.ranges)
 
+    def cancel(self) -> None:
+        """It ends by itself."""
+
 
 def stored(s3, bucket: str, topic: str) -> dict[str, list[Any]]:
     """Every object that is no part of the state log, with its records."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from penstock.errors import ConfigError, DataLossError
+from penstock.errors import DataLossError, KafkaUnavailable
 from penstock.model import Commit, Fault, Receipt, TopicPartition
 from penstock.positions import GroupPosition, Policy, first_positions
 
@@ -74,13 +74,14 @@ class Subscription:
 
 
 def check_topics(subscription: Subscription, existing: Collection[str], broker: str) -> None:
-    """Raise `ConfigError` if a topic that is named does not exist."""
+    """Raise `KafkaUnavailable` if a topic that is named does not exist: it may be made later, so waiting can help."""
     if missing := subscription.missing(existing):
-        problems = [
+        lines = (
             f"topics: there is no topic `{name}` at {broker}; create it, or correct the property `topics`"
             for name in missing
-        ]
-        raise ConfigError(problems)
+        )
+        msg = "\n".join(lines)
+        raise KafkaUnavailable(msg)
 
 
 def check_deleted(subscription: Subscription, known: Iterable[TopicPartition], existing: Collection[str]) -> None:

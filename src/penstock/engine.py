@@ -36,6 +36,10 @@ class Log(Protocol):
         """Where every topic-partition stands, and the intent that is still open."""
         ...
 
+    def check_held(self) -> None:
+        """Raise `TakenOverError` when another instance holds the log now. From any thread while nothing is appended."""
+        ...
+
     def append(
         self,
         *,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 import re
+import uuid
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -55,6 +56,7 @@ class SparkJob:
     session: Callable[[], SparkSession]
     kafka: KafkaSettings
     tasks: int
+    tag: str = field(default_factory=lambda: f"penstock-{uuid.uuid4().hex}")
 
     def __call__(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
         """One receipt per range of the plan.
@@ -65,7 +67,16 @@ class SparkJob:
         shares = split(plan.ranges, self.tasks)
         run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
-        return on_spark(self.session(), shares, run)
+        session = self.session()
+        session.sparkContext.addJobTag(self.tag)
+        try:
+            return on_spark(session, shares, run)
+        finally:
+            session.sparkContext.removeJobTag(self.tag)
+
+    def cancel(self) -> None:
+        """End the job that runs, from another thread; it raises `JobFailed` then."""
+        self.session().sparkContext.cancelJobsWithTag(self.tag)
 
 
 def on_spark(session: SparkSession, shares: Sequence[T], run: Callable[[T], Iterable[U]]) -> list[U]:

@@ -57,6 +57,7 @@ class _Loop:
     def step(self) -> bool:
         """One cycle. Whether it did anything."""
         self.say("looking for new records")
+        self.running.held.check()
         self.running.discover()
         if self.running.flushes:
             self._answer_flush()

@@ -29,6 +29,7 @@ from penstock.discovery import (
 )
 from penstock.engine import Engine
 from penstock.errors import StoreUnavailable, UnavailableError
+from penstock.holding import Held, Watched, pause_seconds
 from penstock.kafka.cluster import MARK, Cluster, PartitionsUnavailable
 from penstock.kafka.deadletters import ensure_topic
 from penstock.model import Commit
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from penstock.config import SinkConfig
-    from penstock.engine import Cycle, Job
+    from penstock.engine import Cycle
+    from penstock.holding import StoppableJob
     from penstock.kafka.settings import KafkaSettings
     from penstock.model import TopicPartition
     from penstock.newestindex import NewestIndexes
@@ -81,6 +83,7 @@ class Running:
     subscription: Subscription
     policy: Policy
     indexes: NewestIndexes
+    held: Held
     last_objects: dict[TopicPartition, str] = field(default_factory=dict)
     seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     flushes: deque[FlushRequest] = field(default_factory=deque)
@@ -91,7 +94,7 @@ class Running:
     _swept: float = 0.0
 
     @classmethod
-    def open(cls, config: SinkConfig, settings: KafkaSettings, job: Job) -> Running:
+    def open(cls, config: SinkConfig, settings: KafkaSettings, job: StoppableJob) -> Running:
         """Check everything, take over the state log, and know where every topic-partition stands.
 
         Raises:
@@ -108,12 +111,14 @@ class Running:
             log = open_log(config)
             group = f"connect-{config.name}"
             policy = Policy(config.name, group, state_url(config), settings.auto_offset_reset, config.on_missing_state)
-            same = SameTopics(job, kafka.topic_ids, lambda: log.head)
+            watched = Watched(job, log, pause_seconds(config))
+            same = SameTopics(watched, kafka.topic_ids, lambda: log.head)
             engine = Engine(
                 config, planner_rules(config), group, log, kafka, same, _clock_ms, scheduled=scheduled(config)
             )
             indexes = newest_indexes(config, store, log.head)
-            running = cls(config, engine, kafka, subscription, policy, indexes)
+            held = Held(log, pause_seconds(config))
+            running = cls(config, engine, kafka, subscription, policy, indexes, held)
             running.discover()
             running.date_arrivals()
             if config.completeness.markers:

@@ -11,7 +11,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from connecting import InProcess
 from penstock import crashpoints
 from penstock.loading import load
-from penstock.loop import keep_running
+from penstock.loop import keep_running, open_patiently
 from penstock.model import TopicPartition
 from penstock.running import Running
 
@@ -84,6 +84,36 @@ class Once:
         if reached == self.point and self.act is not None:
             act, self.act = self.act, None
             act()
+
+
+class Waits:
+    """An event that is never set; its third wait makes a topic with records."""
+
+    def __init__(self, act):
+        self.act, self.waits = act, 0
+
+    def is_set(self):
+        return False
+
+    def wait(self, _seconds):
+        self.waits += 1
+        if self.waits == 3:
+            self.act()
+
+
+def test_a_topic_that_is_not_there_yet_is_waited_for(stack, opened, written, kafka_admin, bucket, caplog):
+    topic = f"later-{bucket}"
+
+    def make():
+        kafka_admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        produce(stack, topic, "abcd")
+
+    stop = Waits(make)
+    with open_patiently(lambda: opened(topic), stop) as running:
+        assert stop.waits >= 3
+        assert until_done(running) == {}
+    assert written() == list("abcd")
+    assert f"waiting seconds=1 reason=topics: there is no topic `{topic}` at {stack.bootstrap_servers}" in caplog.text
 
 
 def test_a_topic_made_anew_and_longer_than_before_is_named_by_its_id(stack, opened, topic, kafka_admin, written):

@@ -3,11 +3,13 @@
 import itertools
 import os
 import threading
+import uuid
 from concurrent.futures import wait
 from dataclasses import replace
 
 import pytest
 
+from penstock.audit.logbook import read_log
 from penstock.errors import ForeignObjectError, StateError, StoreUnavailable, TakenOverError
 from penstock.model import Commit, CommittedObject, Plan, PlannedRange, TopicPartition
 from penstock.statelog.log import StateLog, Writer
@@ -251,3 +253,22 @@ def test_a_missing_or_damaged_entry_is_named(s3store):
     s3store.delete(writer.names.entry(3))
     with pytest.raises(StateError, match="entry 4 follows entry 2"):
         log(s3store, "two").read()
+
+
+def test_what_a_server_of_files_lists_of_an_entry_under_way_is_none(s3store, bucket, tmp_path_factory):
+    """s3proxy writes to a file beside the key, and lists it: without an ETag at first, then with one, then renamed."""
+    writer = log(s3store, "one", every=2)
+    writer.take_over()
+    for position in range(1, 4):
+        writer.append(commits=[Commit(TP, position)])
+    s3store.delete(writer.names.hint)
+    under_way = [f"{writer.names.entry(4)}-{uuid.uuid4()}" for _ in range(2)]
+    s3store.put(under_way[0], b"{", Anything())
+    data = next(tmp_path_factory.getbasetemp().glob(f"stack-s3proxy0/stack/s3/data/{bucket}"))
+    (data / under_way[1]).write_bytes(b"{")
+    (data / f"{writer.names.checkpoint(4)}-{uuid.uuid4()}").write_bytes(b"{")
+    assert log(s3store, "two").take_over().positions == {TP: 3}
+    assert read_log(s3store, writer.names)[1] == []
+    s3store.put(f"{writer.names.entry(4)}.bak", b"{", Anything())
+    with pytest.raises(StateError, match="is no entry; move it out of the log"):
+        log(s3store, "three").take_over()

@@ -27,6 +27,7 @@ class Zombie:
     """An older instance. `resume_at`: until then it is stopped; `end_by`: it must have ended by itself."""
 
     process: subprocess.Popen[bytes]
+    log: Path
     resume_at: float
     end_by: float = 0.0
 
@@ -47,6 +48,7 @@ class Member:
     kills: int = 0
     stops: int = 0
     failed: list[str] = field(default_factory=list)
+    log: Path = Path()
     process: subprocess.Popen[bytes] | None = None
     zombies: list[Zombie] = field(default_factory=list)
 
@@ -56,7 +58,8 @@ class Member:
         properties = {**self.describe(self.starts), "name": self.name}
         connector.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         command = [PENSTOCK, "run"] if self.spark else [sys.executable, IN_PROCESS]
-        with self._log(self.starts).open("wb") as log:
+        self.log = self.folder / f"{self.name}-{self.starts}.log"
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, str(worker), str(connector)],
                 stderr=log,
@@ -77,7 +80,7 @@ class Member:
         """SIGSTOP, a second instance beside it, and SIGCONT some seconds later."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGSTOP)
-            self.zombies.append(Zombie(self.process, time.monotonic() + seconds))
+            self.zombies.append(Zombie(self.process, self.log, time.monotonic() + seconds))
             self.stops += 1
             self.start()
 
@@ -90,10 +93,10 @@ class Member:
             return
         alive = [each for each in self.zombies if each.process.poll() is None and each.end_by]
         if code == TAKEN_OVER and alive:  # it was stopped before it took over, and did so when it was resumed
-            self.process = alive[-1].process
+            self.process, self.log = alive[-1].process, alive[-1].log
             self.zombies.remove(alive[-1])
             return
-        self.failed.append(f"{self.name} ended with {code}: {self._last_words()}")
+        self.failed.append(f"{self.name} ended with {code}: {_last_words(self.log)}")
         self.start()
 
     def end(self) -> None:
@@ -107,21 +110,22 @@ class Member:
         if code is not None:
             self.zombies.remove(zombie)
             if code != TAKEN_OVER:
-                self.failed.append(f"{self.name}: an instance that was replaced ended with {code}")
+                words = _last_words(zombie.log)
+                self.failed.append(f"{self.name}: an instance that was replaced ended with {code}: {words}")
         elif not zombie.end_by and now >= zombie.resume_at:
             os.killpg(zombie.process.pid, signal.SIGCONT)
             zombie.end_by = now + _PATIENCE_S
         elif zombie.end_by and now > zombie.end_by:
-            self.failed.append(f"{self.name}: an instance that was replaced goes on")
+            os.killpg(zombie.process.pid, signal.SIGABRT)  # Python's fault handler writes what each thread does
+            time.sleep(2)
+            words = _last_words(zombie.log, lines=200)
+            self.failed.append(f"{self.name}: an instance that was replaced goes on: {words}")
             _kill_all(zombie.process)
             self.zombies.remove(zombie)
 
-    def _log(self, start: int) -> Path:
-        return self.folder / f"{self.name}-{start}.log"
 
-    def _last_words(self) -> str:
-        lines = self._log(self.starts - 1).read_text(errors="replace").splitlines()
-        return lines[-1] if lines else "it said nothing"
+def _last_words(log: Path, lines: int = 1) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) or "it said nothing"
 
 
 def _python_path() -> str:

@@ -37,6 +37,11 @@ class Running:
 
     flushes = ()
 
+    class held:  # noqa: N801
+        @staticmethod
+        def check():
+            pass
+
     class engine:  # noqa: N801
         @staticmethod
         def retry_faults():

@@ -49,6 +49,8 @@ def _entries(store: Store, names: Names, found: list[Finding]) -> Iterator[Entry
         ahead: deque[Future[tuple[Entry | Unreadable, ...]]] = deque()
         for listed in store.list(names.entries):
             seq = names.seq_of_entry(listed.key)
+            if names.is_under_way(listed.key):
+                continue
             if seq is None or names.entry(seq) != listed.key:
                 found.append(Finding("entry.damaged", listed.key, "is no entry; move it out of the log"))
                 continue

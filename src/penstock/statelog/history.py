@@ -70,6 +70,8 @@ def _seqs(store: Store, names: Names, after: int, through: int | None) -> Iterat
     expected = after + 1
     for listed in store.list(names.entries, names.entry(after)):
         seq = names.seq_of_entry(listed.key)
+        if seq is None and names.is_under_way(listed.key):
+            continue
         if seq is None:
             msg = f"state log: `{listed.key}` is no entry; move it out of the log"
             raise StateError(msg)

@@ -111,6 +111,21 @@ class StateLog:
         """Record up to which time topics are complete. Raises as `add`."""
         return self.add(replace(self._entry(), complete=tuple(complete)))
 
+    def check_held(self) -> None:
+        """Find out whether this instance still holds the log, without writing: one GET, and no state is changed.
+
+        Raises:
+            TakenOverError: another instance appended behind the head.
+            StoreUnavailable: the store does not say.
+        """
+        key = self.names.entry(self.head.seq + 1)
+        try:
+            standing = decode(self.store.get(key), key)
+        except NotFoundError:
+            return
+        if standing.writer != self.writer.id:
+            raise self._taken_over(standing)
+
     def add(self, entry: Entry) -> Head:
         """Append an entry; it is there when this returns.
 
@@ -148,12 +163,15 @@ class StateLog:
             self._advance(standing)
             msg = f"state log: entry {standing.seq} turned out to be written after all; planning again from there"
             raise StoreUnavailable(msg)
+        raise self._taken_over(standing)
+
+    def _taken_over(self, standing: Entry) -> TakenOverError:
         when = standing.time or "an unknown time"
         msg = (
             f"connector `{self.connector}` was taken over by another instance on host {standing.host} at {when} "
             f"(state log entry {standing.seq}); this instance stops"
         )
-        raise TakenOverError(msg)
+        return TakenOverError(msg)
 
     def _entry(self) -> Entry:
         """The next entry, by this writer, with nothing in it."""
@@ -217,7 +235,7 @@ class StateLog:
         except (NotFoundError, StateError, msgspec.DecodeError, KeyError):
             pass
         prefix = self.names.hint.removesuffix("latest.json")
-        keys = [each.key for each in self.store.list(prefix) if each.key != self.names.hint]
+        keys = [each.key for each in self.store.list(prefix) if self.names.seq_of_checkpoint(each.key) is not None]
         return decode_checkpoint(self.store.get(keys[-1]), keys[-1]) if keys else None
 
     def _checkpoint(self) -> None:

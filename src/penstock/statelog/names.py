@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_UNDER_WAY = re.compile(r"\d{20}\.json-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ class Names:
         """The seq in an entry's key."""
         digits = key.removeprefix(self.entries).removesuffix(".json")
         return int(digits) if digits.isdecimal() else None
+
+    def is_under_way(self, key: str) -> bool:
+        """Whether a key is what a server that keeps files lists while it writes an entry: the entry's, and a UUID."""
+        return _UNDER_WAY.fullmatch(key.removeprefix(self.entries)) is not None
 
     def seq_of_checkpoint(self, key: str) -> int | None:
         """The seq in a checkpoint's key; None for the hint's."""

@@ -162,7 +162,8 @@ class S3Store:
         while True:
             page = self._read(prefix, functools.partial(self._page, prefix, extra))
             for each in page.get("Contents", []):
-                yield Listed(each["Key"], each["Size"], each["ETag"])
+                if "ETag" in each:  # a server that keeps files lists those it is still writing, which have none yet
+                    yield Listed(each["Key"], each["Size"], each["ETag"])
             if not page.get("IsTruncated"):
                 return
             extra = {"ContinuationToken": page["NextContinuationToken"]}
