@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock.crashpoints import POINTS
+from unsparked import forks
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -19,7 +20,6 @@ SCHEMA = '{"type":"record","name":"myrecord","fields":[{"name":"f1","type":"stri
 IN_PARTS = {"part.after", "complete.before"}
 # Spark takes most of a run's time; where it cannot matter, the job runs in the process that is killed.
 WITH_SPARK = {"job.started", "object.before", "object.after"}
-UNSPARKED = str(Path(__file__).parents[1] / "unsparked.py")
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 
 
@@ -54,13 +54,19 @@ def quickstart(stack, tmp_path_factory, make_topic, produce_avro):
     return topic, worker, connector
 
 
-def run(worker, connector, crash_at=None, *, spark=True):
-    environment = dict(os.environ)
-    if crash_at is not None:
-        environment["PENSTOCK_CRASH_AT"] = crash_at
-    files = [str(worker), str(connector)]
-    command = [PENSTOCK, "run", *files, "--until-done"] if spark else [sys.executable, UNSPARKED, *files]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture(scope="module")
+def run():
+    """Run a connector in a process of its own until it is done, or killed: `run(worker, connector, "job.done")`."""
+
+    def call(worker, connector, crash_at=None, *, spark=False):
+        if not spark:
+            return forked.run(worker, connector, crash_at)
+        environment = os.environ | ({} if crash_at is None else {"PENSTOCK_CRASH_AT": crash_at})
+        command = [PENSTOCK, "run", str(worker), str(connector), "--until-done"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+    with forks() as forked:
+        yield call
 
 
 def objects(s3, bucket):
@@ -74,13 +80,12 @@ def objects(s3, bucket):
 
 
 @pytest.mark.parametrize("point", [p for p in POINTS if p not in IN_PARTS])
-def test_killed_at_a_point_the_next_run_leaves_the_same_three_objects(quickstart, s3, bucket, point):
+def test_killed_at_a_point_the_next_run_leaves_the_same_three_objects(run, quickstart, s3, bucket, point):
     topic, worker, connector = quickstart
     file = connector(bucket, **{"checkpoint.interval.entries": "1"})
-    spark = point in WITH_SPARK
-    killed = run(worker, file, crash_at=point, spark=spark)
+    killed = run(worker, file, crash_at=point, spark=point in WITH_SPARK)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again = run(worker, file, spark=spark)
+    again = run(worker, file, spark=point == "job.started")
     assert again.returncode == 0, again.stderr
     prefix = f"topics/{topic}/partition=0/{topic}+0+"
     assert objects(s3, bucket) == {
@@ -102,14 +107,16 @@ def big(stack, make_topic):
 
 @pytest.mark.parametrize("point", sorted(IN_PARTS))
 @pytest.mark.parametrize("time", [1, 2])
-def test_killed_amid_the_parts_of_an_object_the_next_run_leaves_whole_ones(quickstart, big, s3, bucket, point, time):
+def test_killed_amid_the_parts_of_an_object_the_next_run_leaves_whole_ones(
+    run, quickstart, big, s3, bucket, point, time
+):
     _, worker, connector = quickstart
     topic, values = big
     raw = {"topics": topic, "value.converter": "bytes", "format.class": "bytes", "format.bytearray.separator": "-"}
     file = connector(bucket, **raw, **{"flush.size": "2", "s3.part.size": str(5 << 20), "name": f"parts-{bucket}"})
-    killed = run(worker, file, crash_at=f"{point}#{time}", spark=False)
+    killed = run(worker, file, crash_at=f"{point}#{time}")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again = run(worker, file, spark=False)
+    again = run(worker, file)
     assert again.returncode == 0, again.stderr
     found = {
         each["Key"]: s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
@@ -121,10 +128,10 @@ def test_killed_amid_the_parts_of_an_object_the_next_run_leaves_whole_ones(quick
 
 
 @pytest.mark.parametrize("point", ["intent.appended", "object.after", "job.done"])
-def test_a_changed_flush_size_after_a_crash_duplicates_nothing(quickstart, s3, bucket, point):
+def test_a_changed_flush_size_after_a_crash_duplicates_nothing(run, quickstart, s3, bucket, point):
     _, worker, connector = quickstart
-    assert run(worker, connector(bucket), crash_at=point, spark=False).returncode == -signal.SIGKILL
-    again = run(worker, connector(bucket, **{"flush.size": "2"}), spark=False)
+    assert run(worker, connector(bucket), crash_at=point).returncode == -signal.SIGKILL
+    again = run(worker, connector(bucket, **{"flush.size": "2"}))
     assert again.returncode == 0, again.stderr
     found = objects(s3, bucket)
     assert sorted(value for values in found.values() for value in values) == [f"value{n}" for n in range(1, 10)]
