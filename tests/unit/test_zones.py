@@ -6,7 +6,7 @@ import zoneinfo
 import numpy as np
 import pytest
 
-from penstock.partitioners.zones import FIRST_MS, LAST_MS, Zone
+from penstock.partitioners.zones import FIRST_MS, LAST_MS, Zone, _changes
 
 HOUR, DAY = 3_600_000, 86_400_000
 
@@ -108,3 +108,12 @@ def test_the_machine_s_own_data_do_not_count(tmp_path):
             Zone.parse("Nowhere")
     finally:
         zoneinfo.reset_tzpath(to=before)
+
+
+@pytest.mark.parametrize("wrong", [FIRST_MS - 1, FIRST_MS, LAST_MS, 10**18])
+def test_one_wrong_clock_asks_for_the_tables_of_two_years_only(wrong):
+    zone = Zone.parse("Europe/Vilnius")
+    before = _changes.cache_info().misses
+    found = zone.offsets(np.array([1_700_000_000_000, wrong, 1_720_000_000_000]))
+    assert found.tolist() == [7_200_000, zone.offset(wrong), 10_800_000]
+    assert _changes.cache_info().misses - before <= 3

@@ -24,6 +24,7 @@ _HOUR, DAY = 3_600_000, 86_400_000
 FIRST_MS, LAST_MS = -62_135_510_400_000, 253_402_214_400_000
 """The second day of year 1 and the last but one of year 9999: times beyond have no calendar here."""
 _FOREVER = 2**62
+_MANY_YEARS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,18 @@ class Zone:
         if isinstance(self.rules, timezone) or len(utc_ms) == 0:
             return np.full(len(utc_ms), self.offset(0), dtype=np.int64)
         first, last = _year(int(utc_ms.min())), _year(int(utc_ms.max()))
-        starts, offsets = _table(self.rules, first, last)
-        return offsets[np.searchsorted(starts, utc_ms, side="right") - 1]
+        if last - first < _MANY_YEARS:
+            return _offsets(self.rules, first, last, utc_ms)
+        return self._far_apart(utc_ms)
+
+    def _far_apart(self, utc_ms: Longs) -> Longs:
+        """The same with a table for each year that occurs: one wrong clock would ask for those of 8000 years."""
+        years = np.clip(utc_ms, FIRST_MS, LAST_MS).astype("M8[ms]").astype("M8[Y]").astype(np.int64) + 1970
+        found = np.empty(len(utc_ms), dtype=np.int64)
+        for year in np.unique(years).tolist():
+            rows = years == year
+            found[rows] = _offsets(self.rules, year, year, utc_ms[rows])
+        return found
 
     def to_utc(self, local_ms: int) -> int:
         """The instant of a local time, as Joda's `convertLocalToUTC` without `strict` finds it.
@@ -145,6 +156,11 @@ def _offset(rules: tzinfo, utc_ms: int) -> int:
     offset = at.astimezone(rules).utcoffset()
     assert offset is not None  # noqa: S101 - it has a zone
     return offset // timedelta(milliseconds=1)
+
+
+def _offsets(rules: tzinfo, first: int, last: int, utc_ms: Longs) -> Longs:
+    starts, offsets = _table(rules, first, last)
+    return offsets[np.searchsorted(starts, utc_ms, side="right") - 1]
 
 
 @functools.lru_cache(maxsize=256)
