@@ -1,9 +1,5 @@
 """The compiled walk to a field against fastavro's decoded values; broken data never make it read elsewhere."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -111,18 +107,3 @@ def test_nesting_and_counts_are_bounded():
     }
     count = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
     assert by_row(read(many, "v", [count + b"\x00\x02"])) == [("malformed", None)]
-
-
-def test_the_same_with_numba_s_bounds_checks(tmp_path):
-    if "NUMBA_BOUNDSCHECK" in os.environ:
-        return
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout

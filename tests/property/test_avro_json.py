@@ -4,8 +4,6 @@ import itertools
 import json
 import os
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -365,18 +363,3 @@ def test_every_byte_of_a_string(code):
 def test_utf_8_is_what_python_takes_for_it(values):
     data = [long(len(value)) + value for value in values]
     assert by_compiled(["string"], data) == by_python(["string"], data)
-
-
-def test_the_same_with_numba_s_bounds_checks(tmp_path):
-    if "NUMBA_BOUNDSCHECK" in os.environ:
-        return
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout

@@ -4,8 +4,6 @@ import datetime as dt
 import io
 import json
 import os
-import subprocess
-import sys
 from decimal import Decimal
 
 import fastavro
@@ -186,18 +184,3 @@ def test_a_type_is_found_by_its_name_in_every_place():
 def test_what_columns_cannot_hold_is_told(schema, words):
     with pytest.raises(NoColumnsError, match=words):
         Columns.compile(json.dumps(schema))
-
-
-def test_the_same_with_numba_s_bounds_checks(tmp_path):
-    if "NUMBA_BOUNDSCHECK" in os.environ:
-        return
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "fastavro or broken", __file__],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
