@@ -21,7 +21,7 @@ quickstart: setup  ## play the README's quickstart on real servers, check it, le
 MEASURING := tests/benchmarks/test_ratios.py
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore $(MEASURING)
 
-test: setup  ## run all tests: first what measures, alone; then the others in WORKERS processes
+test: setup  ## run all tests: first what measures, alone; then the others in WORKERS processes (2)
 	@code=0; $(BIN)/python -m pytest $(MEASURING) || code=$$?; $(BIN)/python -m pytest $(PARALLEL) || code=$$?; exit $$code
 
 test-full: export PENSTOCK_FULL = 1
