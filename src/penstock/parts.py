@@ -17,6 +17,7 @@ from penstock.envelope import EnvelopeConverter
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
+from penstock.keylength import Bounded
 from penstock.keys import Layout
 from penstock.partitioners import PartitionerOptions, custom
 from penstock.partitioners import build as build_partitioner
@@ -186,11 +187,12 @@ def sieve(config: SinkConfig, budget: Budget | None = None) -> Sieve:
     """What looks at records before they are written. Raises `ConfigError` where its parts do not fit together."""
     records, errors = config.records, config.errors
     nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
+    companions = _companions(config, budget)
     return Sieve(
         _converter_of(config),
-        partitioner_of(config),
+        Bounded(partitioner_of(config), layout(config), companions),
         _extractor(config),
-        _companions(config, budget),
+        companions,
         nulls,
         records.tombstones,
         report_nulls=bool(errors.topic) and errors.report_nulls,

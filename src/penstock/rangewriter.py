@@ -19,6 +19,7 @@ from penstock.errors import DataError, PenstockError, UnavailableError
 from penstock.formats.base import Indexed
 from penstock.formats.blockgzip import INDEX_EXTENSION
 from penstock.indexfile import IndexFile
+from penstock.keylength import too_long
 from penstock.mergedfile import MergedFile
 from penstock.model import Commit, CommittedObject, Fault, Receipt
 from penstock.openfile import Extent, OpenFile
@@ -260,16 +261,22 @@ class RangeWriter:
 
     def _open_files(self, label: str, sifted: Sifted, row: int, *, tomb: bool) -> _Open:
         pipeline, start = self.pipeline, int(sifted.records.offsets[row])
-        key = pipeline.layout.key(self.planned.tp, label, start)
+        key = self._checked(pipeline.layout.key(self.planned.tp, label, start), start)
         beside = []
         for companion, prepared in zip(pipeline.sieve.companions, sifted.prepared, strict=True):
-            its_key = companion_key(key, pipeline.layout.extension, companion)
+            its_key = self._checked(companion_key(key, pipeline.layout.extension, companion), start)
             codes = prepared.converted.chunk.schemas
             code, writer = 0 if codes is None else int(codes[row]), pipeline.open_object(its_key, start)
             beside.append(
                 CompanionFile(its_key, label, companion, code, writer, Extent(start), pipeline.budget.spool())
             )
         return _Open(None if tomb else self._open_value(key, label, sifted, row), tuple(beside))
+
+    def _checked(self, key: str, start: int) -> str:
+        """The key, if S3 takes it."""
+        if (why := too_long(key)) is not None:
+            raise DataError(self.planned.tp, start, why)
+        return key
 
     def _open_value(self, key: str, label: str, sifted: Sifted, row: int) -> ValueFile:
         pipeline, converter, codes = self.pipeline, self.pipeline.sieve.converter, sifted.converted.chunk.schemas

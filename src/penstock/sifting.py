@@ -82,9 +82,10 @@ def sift(records: Records, sieve: Sieve, codes: LabelCodes, planned: PlannedRang
     rows = codes.codes(labels, len(records))
     times = None if sieve.extractor is None else batch.times.ms
     nulls = converted.nulls
-    tombs, tomb_label = None, -2
+    # Also where this batch has none: the record before it may have been one.
+    tombs, tomb_label = None, codes.code_of(sieve.tombstones, apart=True) if sieve.null_values == "write" else -2
     if nulls is not None and sieve.null_values == "write":
-        tombs, tomb_label = nulls, codes.code_of(sieve.tombstones, apart=True)
+        tombs = nulls
         rows = np.where(nulls, np.int32(tomb_label), rows)
         times = None if times is None else np.where(nulls, records.timestamps, times)
     silent = nulls is not None and sieve.null_values == "ignore" and not sieve.report_nulls

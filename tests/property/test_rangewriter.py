@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from laid_out import TP, pair, slices
@@ -116,6 +116,12 @@ def fitting(kind, the_rules):
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
+@example(
+    [("a", 0, "null"), ("a", 0, "good")],
+    [1],
+    "hourly",
+    cutter.Rules(2, interval_ms=3_600_000, on_partition_change=True),
+)
 @given(rows, st.lists(st.integers(1, 6), max_size=8), kinds, rules)
 def test_objects_do_not_depend_on_batches_and_hold_every_record_once(the_rows, sizes, kind, the_rules):
     the_rules = fitting(kind, the_rules)

@@ -31,8 +31,20 @@ from penstock.store.upload import Owner, Uploads
 NAMES = Names("_penstock/x/")
 VALUES = [b"value%d" % n for n in range(9)]
 ACTS = st.sampled_from(["go"] * 8 + ["die before", "die after", "lost", "unheard"])
-STEPS = st.lists(st.tuples(st.integers(0, 2), ACTS), max_size=80)
+# Who goes on, by how many requests, and what becomes of the last of them.
+STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9), ACTS), max_size=40)
 SIZES = st.tuples(*[st.integers(1, 5)] * 4)
+HOUR_MS = 3_600_000
+BY_CLOCK = {"partitioner.class": "hourly", "locale": "en", "timezone": "UTC", "timestamp.extractor": "Wallclock"}
+# What asks a clock finds it an hour on at each look; a plan that is run again must not see that.
+RULES = st.sampled_from(
+    [
+        {},
+        BY_CLOCK,
+        {**BY_CLOCK, "rotate.interval.ms": str(HOUR_MS)},
+        {**BY_CLOCK, "rotate.schedule.interval.ms": str(2 * HOUR_MS)},
+    ]
+)
 
 
 class DeadError(BaseException):
@@ -89,10 +101,11 @@ class AtOnce:
 class Instance:
     """A process: takes over, then writes everything there is. `end`: how it ended, None while it goes on."""
 
-    def __init__(self, store, number, flush_size):
+    def __init__(self, store, number, flush_size, rules):
         self.turn, self.end, self.error = Turn(), None, None
         self.id = f"writer{number}"
-        self.store, self.flush_size = SteppedStore(store, self.turn), flush_size
+        self.store, self.properties = SteppedStore(store, self.turn), properties(flush_size, rules)
+        self.clock_ms = lambda: next(store.ticks)
         self.thread = threading.Thread(target=self._live, daemon=True)
         self.thread.start()
         self.turn.done.acquire()  # it stands before its first request
@@ -122,12 +135,13 @@ class Instance:
             self.turn.done.release()
 
     def _work(self):
-        ticks = itertools.count(1_700_000_000_000)
-        config, _ = load(properties(self.flush_size), {"bootstrap.servers": "127.0.0.1:9"})
-        log = StateLog("x", self.store, NAMES, Writer(self.id, f"host-{self.id}", lambda: next(ticks)), 2)
+        config, _ = load(self.properties, {"bootstrap.servers": "127.0.0.1:9"})
+        log = StateLog("x", self.store, NAMES, Writer(self.id, f"host-{self.id}", self.clock_ms), 2)
         log.take_over()
-        kafka = SimpleNamespace(mirror=lambda *_: None)
-        engine = Engine(config, parts.planner_rules(config), "connect-x", log, kafka, self._job, lambda: next(ticks))
+        rules, kafka = parts.planner_rules(config), SimpleNamespace(mirror=lambda *_: None)
+        engine = Engine(
+            config, rules, "connect-x", log, kafka, self._job, self.clock_ms, scheduled=parts.scheduled(config)
+        )
         while True:
             try:
                 if TP not in log.head.positions:
@@ -150,7 +164,15 @@ class Instance:
         return writer.finish()
 
 
-def properties(flush_size):
+class TimedStore(MemoryStore):
+    """`ticks`: the one clock of all instances."""
+
+    def __init__(self):
+        super().__init__()
+        self.ticks = itertools.count(1_700_000_000_000, HOUR_MS)
+
+
+def properties(flush_size, rules):
     return {
         "name": "x",
         "connector.class": "io.confluent.connect.s3.S3SinkConnector",
@@ -161,6 +183,7 @@ def properties(flush_size):
         "format.class": "bytes",
         "value.converter": "bytes",
         "flush.size": str(flush_size),
+        **rules,
     }
 
 
@@ -181,12 +204,13 @@ def check(store):
 
 
 @settings(max_examples=150)
-@given(STEPS, SIZES)
-def test_in_every_order_of_their_requests_one_wins_and_each_record_is_in_one_object(steps, sizes):
-    store, living, ended = MemoryStore(), {}, []
-    for who, act in steps:
+@given(STEPS, SIZES, RULES)
+def test_in_every_order_of_their_requests_one_wins_and_each_record_is_in_one_object(steps, sizes, rules):
+    store, living, ended = TimedStore(), {}, []
+    singly = ((who, step) for who, count, act in steps for step in ["go"] * (count - 1) + [act])
+    for who, act in singly:
         if who not in living:
-            living[who] = Instance(store, len(ended) + len(living), sizes[who])
+            living[who] = Instance(store, len(ended) + len(living), sizes[who], rules)
         living[who].step(act)
         if living[who].end is not None:
             ended.append(living.pop(who))
@@ -195,7 +219,7 @@ def test_in_every_order_of_their_requests_one_wins_and_each_record_is_in_one_obj
         while instance.step():
             pass
         ended.append(instance)
-    last = Instance(store, "last", sizes[3])
+    last = Instance(store, "last", sizes[3], rules)
     while last.step():
         pass
     for instance in [*ended, last]:

@@ -43,11 +43,24 @@ BREAKS = {
             "return self.config if recorded is not None else",
         ),
     ),
-    "the recorded `now` is ignored when a plan is run again": (
+    "the recorded times are ignored when a plan is run again: a new clock is asked": (
         (
             "src/penstock/engine.py",
-            "if r.start < r.end), plan.now_ms)",
-            "if r.start < r.end), __import__('time').time_ns() // 1_000_000)",
+            "moved = (replace(r, start=max(r.start, positions.get(r.tp, r.start))) for r in plan.ranges)",
+            (
+                "now = __import__('time').time_ns() // 1_000_000\n    moved = (replace(r, arrivals=((r.end, now),), "
+                "start=max(r.start, positions.get(r.tp, r.start))) for r in plan.ranges)"
+            ),
+        ),
+    ),
+    "the recorded reason to close is ignored when a plan is run again": (
+        (
+            "src/penstock/engine.py",
+            "moved = (replace(r, start=max(r.start, positions.get(r.tp, r.start))) for r in plan.ranges)",
+            (
+                "moved = (replace(r, closing=None, start=max(r.start, positions.get(r.tp, r.start))) "
+                "for r in plan.ranges)"
+            ),
         ),
     ),
     "objects are overwritten, not created": (

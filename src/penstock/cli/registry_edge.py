@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -12,6 +13,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from penstock.cli.avro_json import AvroSchema, parse_schema
 from penstock.errors import PenstockError, RegistryUnavailable, UsageError
+from penstock.fields.avro import depth_guard
 from penstock.registry import Registry
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def _config(registry: Registry) -> dict[str, Any]:
 
 def avro_reader(place: Connection, topic: str) -> Callable[[bytes], Any]:
     """A function that reads a framed value; its schemas are looked up once."""
-    registry, parsed = registry_of(place), {}
+    registry, parsed, guards = registry_of(place), {}, {}
 
     def read(value: bytes) -> Any:  # noqa: ANN401 - Avro data
         schema_id = int.from_bytes(value[1:5], "big")
@@ -88,6 +90,12 @@ def avro_reader(place: Connection, topic: str) -> Callable[[bytes], Any]:
                 msg = f"is no Avro value of a schema in the registry (it begins with `{value[:5].hex(' ')}`)"
                 raise PenstockError(msg)
             parsed[schema_id] = parse_schema(found.text).parsed
+            guards[schema_id] = depth_guard(json.loads(found.text))
+        try:
+            guards[schema_id](value[5:])
+        except ValueError as error:
+            msg = f"does not fit its schema: {error}"
+            raise PenstockError(msg) from error
         return fastavro.schemaless_reader(io.BytesIO(value[5:]), parsed[schema_id], None)
 
     return read

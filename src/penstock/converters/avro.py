@@ -16,7 +16,7 @@ from penstock.converters.base import Chunk, Converted, FileSchema, RowFault, exc
 from penstock.converters.connect_json import rendering
 from penstock.converters.projection import UNREADABLE, projection, words
 from penstock.converters.schemas import file_schema
-from penstock.fields.avro import AvroField
+from penstock.fields.avro import AvroField, depth_guard
 from penstock.model import Gather, Slices
 
 if TYPE_CHECKING:
@@ -165,6 +165,14 @@ class AvroConverter:
                 self._checks[code] = checker(self._schemas[code].text)
             mine = rows[codes[rows] == code]
             for row in mine[self._checks[code](values.data, values.offsets, mine)].tolist():
-                shown = excerpt(values[row])
-                found.append(RowFault(row, f"its value does not fit the schema it names; it is {shown}"))
+                shown, why = excerpt(values[row]), self._depth(code, values[row] or b"")
+                found.append(RowFault(row, f"its value does not fit the schema it names{why}; it is {shown}"))
         return found
+
+    def _depth(self, code: int, datum: bytes) -> str:
+        """What is wrong with the nesting of a datum, if anything is."""
+        try:
+            depth_guard(json.loads(self._schemas[code].text))(datum)
+        except ValueError as error:
+            return f" ({error})"
+        return ""

@@ -18,6 +18,7 @@ from penstock.converters.base import Chunk, RowFault, excerpt
 from penstock.converters.connect_json import marked, rendering
 from penstock.converters.lines import spliced
 from penstock.converters.projection import UNREADABLE, words
+from penstock.fields.avro import depth_guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +40,10 @@ _REFUSED = {
 def python_lines(schema: Json, decimals: DecimalFormat) -> Callable[[bytes], bytes]:
     """From a datum to its line, for any schema. What it makes raises one of `UNREADABLE`."""
     parsed, finish = fastavro.parse_schema(marked(schema)), rendering(schema, decimals)
-    encode = msgspec.json.Encoder().encode
+    encode, guard = msgspec.json.Encoder().encode, depth_guard(schema)
 
     def line(datum: bytes) -> bytes:
+        guard(datum)
         value = fastavro.schemaless_reader(io.BytesIO(datum), parsed, None)
         return encode(value if finish is None else finish(value)) + b"\n"
 
@@ -83,7 +85,7 @@ class AvroLines:
                 if refused is not None:
                     raise ValueError(refused)
                 line = self._python[int(codes[row])](datum)
-            except (*UNREADABLE, RecursionError) as error:
+            except UNREADABLE as error:
                 line = b"\n"
                 reason = f"its value does not fit the schema it names ({words(error)}); it is {excerpt(datum)}"
                 faults.append(RowFault(row, reason))

@@ -10,15 +10,19 @@ import functools
 import io
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fastavro
 
 from penstock.converters.compatibility import optional
+from penstock.fields.avro import depth_guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Json = Any
 _NULL = ("null", {"type": "null"})
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError)
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError, RecursionError)
 
 
 def words(error: Exception) -> str:
@@ -30,15 +34,17 @@ def words(error: Exception) -> str:
 class Projection:
     """From data of one schema to values, or data, of another.
 
-    `lenient`: the target, made to take what Connect takes.
+    `lenient`: the target, made to take what Connect takes. `guard`: raises where a datum is too deep to be read.
     """
 
     source: Any
     lenient: Any
     target: Any
+    guard: Callable[[bytes], None]
 
     def value(self, datum: bytes) -> Any:  # noqa: ANN401 - Avro data
         """The value under the target. Raises one of `UNREADABLE`."""
+        self.guard(datum)
         return filled(fastavro.schemaless_reader(io.BytesIO(datum), self.source, self.lenient), self.target, {})
 
     def datum(self, datum: bytes) -> bytes:
@@ -52,7 +58,8 @@ class Projection:
 def projection(source: str, target: str) -> Projection:
     """The projection between two schemas, as JSON texts. Logical types are carried over as their raw values."""
     wanted = raw(json.loads(target))
-    return Projection(*(fastavro.parse_schema(each) for each in (raw(json.loads(source)), lenient(wanted), wanted)))
+    parsed = [fastavro.parse_schema(each) for each in (raw(json.loads(source)), lenient(wanted), wanted)]
+    return Projection(parsed[0], parsed[1], parsed[2], depth_guard(json.loads(source)))
 
 
 def raw(schema: Json) -> Json:

@@ -13,6 +13,8 @@ from penstock.fields import avro_walk as walk
 from penstock.model import Slices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from penstock.columns import Field
@@ -38,7 +40,10 @@ _NOTHING = (walk.RECORD, walk.ARRAY, walk.MAP)
 
 @dataclass(slots=True)
 class _Nodes:
-    """A schema on its way into tables. `names`: node -> the names of a record's fields."""
+    """A schema on its way into tables. `names`: node -> the names of a record's fields.
+
+    `around`: the records whose fields are being added. `endless`: one holds itself, so data may be of any depth.
+    """
 
     rows: list[list[int]] = field(default_factory=list)
     children: list[list[int]] = field(default_factory=list)
@@ -46,6 +51,8 @@ class _Nodes:
     names: dict[int, list[str]] = field(default_factory=dict)
     symbols: dict[int, list[str]] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)
+    around: set[int] = field(default_factory=set)
+    endless: bool = False
 
     def add(self, schema: Json, namespace: str) -> int:
         """The node of a schema, made with all below it; a named type that was seen before is the node it was then."""
@@ -57,7 +64,9 @@ class _Nodes:
             if schema in _PLAIN:
                 return self._new(_PLAIN[schema], schema, _SIZES.get(schema, 0))
             full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
-            return self.known[full] if full in self.known else self.known[schema]
+            node = self.known[full] if full in self.known else self.known[schema]
+            self.endless |= node in self.around
+            return node
         kind = schema["type"]
         if isinstance(kind, (dict, list)):
             return self.add(kind, namespace)
@@ -86,7 +95,9 @@ class _Nodes:
         if kind in ("record", "error"):
             inner = full.rpartition(".")[0]
             self.names[node] = [each["name"] for each in schema["fields"]]
+            self.around.add(node)
             self.children[node] = [self.add(each["type"], inner) for each in schema["fields"]]
+            self.around.remove(node)
         return node
 
     def _new(self, kind: int, name: str, count: int) -> int:
@@ -122,6 +133,38 @@ def tables(schema: Json) -> tuple[Longs, Longs]:
     nodes = _Nodes()
     nodes.add(schema, "")
     return nodes.tables()
+
+
+def fates(data: Bytes, offsets: Longs, rows: Longs, schema: tuple[Longs, Longs]) -> Longs:
+    """For each of `rows` 0 where it is one whole datum, `avro_walk.TOO_DEEP`, or -1. `schema`: of `tables`."""
+    result = np.empty(len(rows), dtype=np.int64)
+    walk.fates(data, offsets, rows, schema, result)
+    return result
+
+
+def depth_guard(schema: Json) -> Callable[[bytes], None]:
+    """What is asked of a datum before a reader that calls itself at each level: such a one could end the process.
+
+    It raises ValueError where the datum is more than `avro_walk.DEEPEST` levels deep, or malformed. A schema that does
+    not hold itself has no such data.
+    """
+    nodes = _Nodes()
+    nodes.add(schema, "")
+    if not nodes.endless:
+        return lambda _: None
+    tables = nodes.tables()
+
+    def check(datum: bytes) -> None:
+        ends = np.array([0, len(datum)], dtype=np.int64)
+        fate = int(fates(np.frombuffer(datum, dtype=np.uint8), ends, ends[:1], tables)[0])
+        if fate == walk.TOO_DEEP:
+            msg = f"nested more than {walk.DEEPEST} levels deep"
+            raise ValueError(msg)
+        if fate < 0:
+            msg = "they end too early, or too late"
+            raise ValueError(msg)
+
+    return check
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ FOUND_NULL, FOUND_NONE, MALFORMED = -1, -2, -3
 Array = Any
 """A numpy array, or a tuple of them, within compiled code."""
 
-_DEEPEST = 64
+DEEPEST = 512
+"""How many levels of records, arrays and maps a datum may have."""
+TOO_DEEP = -2
 _MOST_ITEMS = 1 << 24
 _VARINT_BITS = 63
 
@@ -77,7 +79,10 @@ def _block(data: Array, at: int, end: int) -> tuple[int, int, int]:
 
 @compiled
 def _skip(data: Array, at: int, end: int, node: int, schema: Array, stack: Array) -> int:  # noqa: C901, PLR0912 - one machine
-    """The place behind a value of `node`, or -1. `stack`: room for (node, what is left of it) pairs."""
+    """The place behind a value of `node`; -1, or TOO_DEEP. `stack`: room for (node, what is left of it) pairs.
+
+    The sizes that blocks name are not gone by: who reads the items does not either.
+    """
     nodes, children = schema
     depth = 0
     stack[0, 0], stack[0, 1] = node, 0
@@ -97,10 +102,7 @@ def _skip(data: Array, at: int, end: int, node: int, schema: Array, stack: Array
             continue
         elif kind in (ARRAY, MAP):
             if state == 0:
-                state, size, at = _block(data, at, end)
-                if at >= 0 and size >= 0 and state > 0:
-                    at = at + size
-                    continue
+                state, _, at = _block(data, at, end)
             if at >= 0 and state > 0:
                 if kind == MAP:
                     at = _skip_plain(data, at, end, BYTES, 0)
@@ -111,8 +113,8 @@ def _skip(data: Array, at: int, end: int, node: int, schema: Array, stack: Array
             at = _skip_plain(data, at, end, kind, count)
         if child < 0:
             depth -= 1
-        elif depth + 1 >= _DEEPEST:
-            return -1
+        elif depth + 1 >= DEEPEST:
+            return TOO_DEEP
         else:
             depth += 1
             stack[depth, 0], stack[depth, 1] = child, 0
@@ -148,7 +150,7 @@ def _descend(data: Array, at: int, end: int, path: Array, schema: Array, stack: 
     """(leaf node or a negative code, its place) for one row."""
     (fields, names, ends), (nodes, children) = path, schema
     node, depth, steps = np.int64(0), 0, fields.shape[0]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         kind, first, count = nodes[node, KIND], nodes[node, FIRST], nodes[node, COUNT]
         if kind == UNION:
             branch, at = zigzag(data, at, end)
@@ -186,7 +188,7 @@ def find(data: Array, offsets: Array, rows: Array, path: Array, schema: Array, r
     `path`: (per step and node the field's number or -1; the steps' names in one array; where each ends). `schema`:
     (nodes, children); node 0 is the root. A length of -1 means that the value is a number.
     """
-    nodes, stack = borrowed(schema[0]), np.empty((_DEEPEST, 2), dtype=np.int64)
+    nodes, stack = borrowed(schema[0]), np.empty((DEEPEST, 2), dtype=np.int64)
     data, schema = borrowed(data), (nodes, borrowed(schema[1]))
     path = (borrowed(path[0]), borrowed(path[1]), borrowed(path[2]))
     for i in range(len(rows)):
@@ -214,7 +216,7 @@ def boundaries(data: Array, schema: Array, result: Array) -> int:
 
     Returns how many are well-formed: fewer than `len(result) - 1` where one is not.
     """
-    stack = np.empty((_DEEPEST, 2), dtype=np.int64)
+    stack = np.empty((DEEPEST, 2), dtype=np.int64)
     result[0] = 0
     for i in range(len(result) - 1):
         at = _skip(data, result[i], len(data), 0, schema, stack)
@@ -224,6 +226,16 @@ def boundaries(data: Array, schema: Array, result: Array) -> int:
     return len(result) - 1
 
 
+@compiled
+def fates(data: Array, offsets: Array, rows: Array, schema: Array, result: Array) -> None:
+    """Fill `result` with 0 where a row is one whole datum, -1 where it is not, TOO_DEEP where nobody looked further."""
+    stack = np.empty((DEEPEST, 2), dtype=np.int64)
+    for i in range(len(rows)):
+        end = offsets[rows[i] + 1]
+        at = _skip(data, offsets[rows[i]], end, 0, schema, stack)
+        result[i] = at if at < 0 else np.int64(0) if at == end else np.int64(-1)
+
+
 def warm() -> None:
     """Compile, or load from numba's cache, what `find` calls."""
     longs = np.zeros(1, dtype=np.int64)
@@ -231,3 +243,4 @@ def warm() -> None:
     path = (np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.uint8), longs[:0])
     find(np.zeros(1, dtype=np.uint8), np.zeros(2, dtype=np.int64), longs[:0], path, (table, longs), table)
     boundaries(np.zeros(1, dtype=np.uint8), (table, longs), longs)
+    fates(np.zeros(1, dtype=np.uint8), longs, longs[:0], (table, longs), longs)
