@@ -8,11 +8,25 @@ from penstock.converters import avro_json_walk, framed, protobuf_program
 from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import headers, walk
+from penstock.transform import encoding
 
 
 def warm() -> None:
     """Compile everything that is compiled, or load it."""
-    for module in (walk, headers, cutter, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program):
+    for module in (
+        walk,
+        headers,
+        cutter,
+        rows,
+        avro,
+        keys,
+        arrays,
+        framed,
+        envelope,
+        avro_json_walk,
+        protobuf_program,
+        encoding,
+    ):
         module.warm()
 
 

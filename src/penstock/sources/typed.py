@@ -69,6 +69,17 @@ class TypedDecoder:
 
     def decode(self, records: Records) -> pa.Array:
         """Every value as the column's type."""
+        values, faults, _ = self.looked_at(records)
+        if faults and not self.values.tolerant:
+            first = min(faults, key=lambda fault: fault.row)
+            raise DataError(records.tp, int(records.offsets[first.row]), first.reason)
+        return values
+
+    def looked_at(self, records: Records) -> tuple[pa.Array, list[RowFault], NDArray[np.bool_]]:
+        """(every value as the column's type, what cannot be decoded, which values there are).
+
+        Where there is no value the column is null.
+        """
         converted = self.converter.convert(records)
         good = np.ones(len(records), np.bool_) if converted.nulls is None else ~converted.nulls
         faults = list(converted.faults)
@@ -78,10 +89,8 @@ class TypedDecoder:
         decode = {"avro": self._avro, "json": self._json}.get(kind, self._text)
         parts, more = decode(converted.chunk, rows)
         faults += more
-        if faults and not self.values.tolerant:
-            first = min(faults, key=lambda fault: fault.row)
-            raise DataError(records.tp, int(records.offsets[first.row]), first.reason)
-        return _placed(parts, len(records), self.values.type)
+        good[[fault.row for fault in more]] = False
+        return _placed(parts, len(records), self.values.type), faults, good
 
     def _avro(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         codes = np.zeros(len(chunk.offsets) - 1, np.int32) if chunk.schemas is None else chunk.schemas

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.model import Gather
 from penstock.sources.columns import binary
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from penstock.converters.base import RowFault
     from penstock.model import Records
 
 
@@ -24,6 +28,10 @@ class Decoder(Protocol):
 
     def decode(self, records: Records) -> pa.Array:
         """One value per record, of the column's type. Raises DataError, RegistryUnavailable."""
+        ...
+
+    def looked_at(self, records: Records) -> tuple[pa.Array, list[RowFault], NDArray[np.bool_]]:
+        """(one value per record, what cannot be decoded, which values there are). Raises RegistryUnavailable."""
         ...
 
 
@@ -54,3 +62,8 @@ class Plain:
     def decode(self, records: Records) -> pa.Array:
         """No byte is copied."""
         return binary(records.values)
+
+    def looked_at(self, records: Records) -> tuple[pa.Array, list[RowFault], NDArray[np.bool_]]:
+        """Every value can be decoded."""
+        valid = records.values.valid
+        return binary(records.values), [], np.ones(len(records), np.bool_) if valid is None else valid
