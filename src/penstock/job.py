@@ -77,12 +77,12 @@ def on_spark(session: SparkSession, shares: Sequence[T], run: Callable[[T], Iter
     try:
         found: list[U] = session.sparkContext.parallelize(shares, len(shares)).flatMap(run).collect()
     except (Py4JError, PySparkException, OSError) as error:
-        msg = f"the Spark job failed: {_cause(error)}"
+        msg = f"the Spark job failed: {cause(error)}"
         raise JobFailed(msg) from error
     return found
 
 
-def _cause(error: Exception) -> str:
+def cause(error: Exception) -> str:
     """The line of a Spark failure that says what happened: the last one of the innermost Python traceback, if any."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if _EXCEPTION.match(line)]

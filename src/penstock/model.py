@@ -203,7 +203,8 @@ class Receipt:
 
     `looked_to`: offsets below it were read. `open_records`: records between the commit's position and `looked_to`
     that are in no object yet; `base_ms`: the first one's extracted time, where times count. `rejected`: a
-    sentence for each of the first records that were left out because they cannot be written.
+    sentence for each of the first records that were left out because they cannot be written. `grown`: the type of
+    values that a transformation needs from `looked_to` on, as the JSON of a Spark type.
     """
 
     commit: Commit
@@ -212,6 +213,7 @@ class Receipt:
     base_ms: int | None = None
     fault: Fault | None = None
     rejected: tuple[str, ...] = ()
+    grown: str = ""
 
 
 Stage = Literal["VALUE_CONVERTER", "KEY_CONVERTER", "TRANSFORMATION", "TASK_PUT"]

@@ -71,8 +71,13 @@ def tables(given: Mapping[str, str]) -> dict[str, str]:
     return {
         name.removeprefix(TABLES): text
         for name, text in given.items()
-        if name.startswith(TABLES) and not name.endswith(VERSION)
+        if name.startswith(TABLES) and not is_version(name)
     }
+
+
+def is_version(name: str) -> bool:
+    """Whether a name of the state log says which files a table was."""
+    return name.startswith(TABLES) and name.endswith(VERSION)
 
 
 def check(given: Mapping[str, Value], findings: Findings) -> None:

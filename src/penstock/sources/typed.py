@@ -56,10 +56,11 @@ class Typed:
 
 @dataclass(slots=True)
 class TypedDecoder:
-    """Decodes batch by batch; keeps a reader for each schema."""
+    """Decodes batch by batch; keeps a reader for each schema. `seen`: see `penstock.sources.values.Decoder`."""
 
     values: Typed
     converter: Converter
+    seen: set[pa.DataType] | None = None
     _readers: dict[int, AvroReader] = field(default_factory=dict)
 
     @property
@@ -105,6 +106,8 @@ class TypedDecoder:
     def _of_schema(self, chunk: Chunk, rows: NDArray[np.int64], code: int) -> tuple[list[_Part], list[RowFault]]:
         if code not in self._readers:
             self._readers[code] = AvroReader.of(self.converter.schema(code).text)
+        if self.seen is not None:
+            self.seen.add(self._readers[code].type)
         return self._conformed(self._readers[code], chunk, rows)
 
     def _conformed(
@@ -125,7 +128,7 @@ class TypedDecoder:
 
     def _json(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         data, offsets = contiguous(chunk, rows)
-        found, bad = documents.rows(data[offsets[0] : offsets[-1]], offsets - offsets[0], self.values.type)
+        found, bad = documents.rows(data[offsets[0] : offsets[-1]], offsets - offsets[0], self.values.type, self.seen)
         good = np.ones(len(rows), np.bool_)
         good[list(bad)] = False
         return [(rows[good], found)], [_misfit(chunk, int(rows[row]), why) for row, why in bad.items()]

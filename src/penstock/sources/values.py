@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 class Decoder(Protocol):
-    """Decodes the values of a query's records in one process; may keep what it learns of schemas."""
+    """Decodes the values of a query's records in one process; may keep what it learns of schemas.
+
+    `seen`: takes the types of values that may have more than the column's type; None where nobody wants them.
+    """
+
+    seen: set[pa.DataType] | None
 
     @property
     def gather(self) -> Gather:
@@ -53,11 +58,18 @@ class Plain:
     """Values as they are."""
 
     type: pa.DataType = pa.binary()  # noqa: RUF009 - Arrow types are values
-    gather: Gather = Gather()  # noqa: RUF009
 
-    def opened(self) -> Plain:
+    def opened(self) -> PlainDecoder:
         """There is nothing to open."""
-        return self
+        return PlainDecoder()
+
+
+@dataclass(slots=True)
+class PlainDecoder:
+    """Leaves values as they are. `seen`: there is nothing to see."""
+
+    gather: Gather = Gather()  # noqa: RUF009
+    seen: set[pa.DataType] | None = None
 
     def decode(self, records: Records) -> pa.Array:
         """No byte is copied."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import DataType, StructType, _parse_datatype_json_value
 
 from penstock.errors import ConfigError
 from penstock.sources.discovery import shown, together
 from penstock.sources.options import KafkaOptions
-from penstock.sources.types import Unmergeable
+from penstock.sources.types import Unmergeable, without_nulls
 from penstock.transform.view import NOW, SPECIAL
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Sequence
 
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
@@ -35,14 +36,22 @@ def found_type(config: SinkConfig, kafka: KafkaSettings, recorded: str) -> str:
         UnavailableError: Kafka or the registry does not answer.
     """
     options = _options(config, kafka)
-    types = shown(options)
+    types = [without_nulls(each) for each in shown(options)]
     if recorded:
-        types.insert(0, to_arrow_type(parsed(config, recorded), timezone="UTC"))
-    return merged_type(config, options, types) if types else ""
+        types.insert(0, _arrow(config, recorded))
+    return _merged(config, options, types) if any(each != pa.null() for each in types) else ""
 
 
-def merged_type(config: SinkConfig, options: KafkaOptions, types: list[pa.DataType]) -> str:
-    """One type for all, as JSON. Raises ConfigError."""
+def grown_type(config: SinkConfig, kafka: KafkaSettings, texts: Sequence[str]) -> str:
+    """One type for values of several. Raises ConfigError."""
+    return _merged(config, _options(config, kafka), [_arrow(config, text) for text in texts])
+
+
+def _arrow(config: SinkConfig, text: str) -> pa.DataType:
+    return to_arrow_type(parsed(config, text), timezone="UTC")
+
+
+def _merged(config: SinkConfig, options: KafkaOptions, types: list[pa.DataType]) -> str:
     try:
         return from_arrow_type(together(options, types)).json()
     except Unmergeable as error:

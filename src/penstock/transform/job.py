@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -11,19 +11,21 @@ from pyspark.errors import PySparkException
 
 from penstock.crashpoints import reach
 from penstock.errors import ConfigError, JobFailed
-from penstock.job import split
+from penstock.job import cause, split
 from penstock.model import Commit, Receipt
-from penstock.sources.edge import sentence
+from penstock.sources.edge import words
+from penstock.transform.culprits import culprits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.config import SinkConfig
     from penstock.engine import Job
-    from penstock.model import Plan
-    from penstock.transform.runner import Transformer
+    from penstock.model import Plan, PlannedRange
+    from penstock.transform.runner import Refused, Transformer
 
 _log = logging.getLogger("penstock.engine")
+_FAILURES = (Py4JError, PySparkException, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,58 @@ class TransformingJob:
             return self.plain(plan, config, seq)
         transformer = self.transformer()
         try:
-            transformer.check(config)
+            if not transformer.are_tables_the_same(config):
+                _log.info("plan.dropped seq=%d reason=a table changed", seq)
+                return untouched(plan)
         except ConfigError as error:  # the current configuration was checked: it is an older plan's
             _log.warning("plan.dropped seq=%d reason=%s", seq, error)
             return untouched(plan)
-        shares = tuple(split(plan.ranges, self.tasks))
         reach("job.started")
         try:
-            return transformer.run(plan, shares, config, seq)
-        except (Py4JError, PySparkException, OSError) as error:
-            msg = f"the Spark job failed: {sentence(error)}"
+            return self._run(transformer, plan, config, seq, {})
+        except _FAILURES as error:
+            narrowed, refused = _without_culprits(transformer, plan, config)
+            if not refused:
+                msg = f"the Spark job failed: {told(error)}"
+                raise JobFailed(msg) from error
+        try:
+            return self._run(transformer, narrowed, config, seq, refused)
+        except _FAILURES as error:
+            msg = f"the Spark job failed: {told(error)}"
             raise JobFailed(msg) from error
+
+    def _run(
+        self, transformer: Transformer, plan: Plan, config: SinkConfig, seq: int, refused: Refused
+    ) -> list[Receipt]:
+        return transformer.run(plan, tuple(split(plan.ranges, self.tasks)), config, seq, refused)
+
+
+def _without_culprits(transformer: Transformer, plan: Plan, config: SinkConfig) -> tuple[Plan, Refused]:
+    """The plan as far as it is known which records the query fails on, and those records."""
+    every = config.errors.tolerance == "all"
+
+    def fails(planned: PlannedRange) -> str | None:
+        try:
+            transformer.evaluate(planned, config, plan.now_ms)
+        except PySparkException as error:
+            return f"the transformation fails on it: {told(error)}; mend {config.transform.name}"
+        except (Py4JError, OSError) as error:
+            msg = f"the Spark job failed: {told(error)}"
+            raise JobFailed(msg) from error
+        return None
+
+    ranges, refused = [], {}
+    for planned in plan.ranges:
+        found, end = culprits(planned, fails, every=every)
+        ranges.append(planned if end == planned.end else replace(planned, end=end, closing=None))
+        if found:
+            refused[planned.tp] = found
+    return replace(plan, ranges=tuple(ranges)), refused
+
+
+def told(error: Exception) -> str:
+    """What a failed job says happened, in one line."""
+    return cause(error) if "Traceback (most recent call last)" in str(error) else words(error)
 
 
 def untouched(plan: Plan) -> list[Receipt]:

@@ -29,7 +29,7 @@ class Page:
 
     `first`: the number of its first record within the task; `range`: which range of the task's share it is of;
     `gather`: how its records are laid out. `asked`: rows that Spark was given; `refused`: why it was not given a row,
-    but for null values. `fault`: the range ends here.
+    but for null values. `fault`, `grown`: the range ends here, and why.
     """
 
     first: int
@@ -39,6 +39,7 @@ class Page:
     asked: NDArray[np.bool_] | None = None
     refused: Mapping[int, Reason] = field(default_factory=dict)
     fault: Fault | None = None
+    grown: str = ""
 
     @property
     def end(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from pyspark.sql import types as spark
 
 from penstock.config.transforming import TABLES, VERSION, VIEW, tables
 from penstock.errors import ConfigError
-from penstock.sources.edge import sentence
+from penstock.sources.edge import words
 from penstock.transform.plans import RefusedPlan, carried, check_physical, items
 from penstock.transform.types import unwritable
 from penstock.transform.view import NOW, SPECIAL, show_records, table, version
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.config import SinkConfig
-
-_CODE = re.compile(r"^\[[A-Z0-9_.]+\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +37,6 @@ class Query:
     rows: DataFrame
     columns: spark.StructType
     needed: frozenset[str]
-
-
-def words(error: Exception) -> str:
-    """What Spark says is wrong, in one line."""
-    return " ".join(_CODE.sub("", sentence(error)).split()).rstrip(".")
 
 
 def show_tables(session: SparkSession, config: SinkConfig) -> dict[str, str]:

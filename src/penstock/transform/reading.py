@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
 
-from penstock.errors import UnavailableError
+from penstock.errors import PenstockError, UnavailableError
 from penstock.kafka.reader import ReaderOptions, read
 from penstock.kafka.troubles import RangeFault
 from penstock.model import Fault, Reason, Records, Slices
 from penstock.sources.rows import LATEST_MS, batch
+from penstock.sources.types import grown
 from penstock.transform.ledger import LedgerWriter, Page, place
 from penstock.transform.spec import NUMBER
 
@@ -33,22 +35,26 @@ _SPECIAL = {"_key": "key", "_topic": "topic", "_partition": "partition", "_offse
 
 def rows(spec: ReadSpec, share: int, task: int) -> Iterator[pa.RecordBatch]:
     """The records of a share that have a value, as rows; each range in offset order."""
-    reading = _Reading(spec, LedgerWriter(place(spec.job, task)))
-    with closing(reading.ledger):
-        yield from reading.batches(share)
+    if not spec.job:
+        yield from _Reading(spec, None).batches(share)
+        return
+    with closing(LedgerWriter(place(spec.job, task))) as ledger:
+        yield from _Reading(spec, ledger).batches(share)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """One task's. `count`: records so far."""
+    """One task's. `count`: records so far; `ended`: ranges that ended before their end."""
 
     spec: ReadSpec
-    ledger: LedgerWriter
+    ledger: LedgerWriter | None
     count: int = 0
+    ended: set[int] = field(default_factory=set)
     _values: Decoder = field(init=False)
 
     def __post_init__(self) -> None:
         self._values = self.spec.values.opened()
+        self._values.seen = set() if self.spec.grows else None
 
     @property
     def gather(self) -> Gather:
@@ -66,21 +72,48 @@ class _Reading:
         ranges = self.spec.shares[share]
         numbers = {planned.tp: number for number, planned in enumerate(ranges)}
         for item in read(ranges, ReaderOptions.of(self.spec.kafka), self.gather):
+            number = numbers[item.tp]
+            if number in self.ended:
+                continue
             if isinstance(item, RangeFault):
-                passing = isinstance(item.error, UnavailableError) and item.error.transient
-                fault = Fault(str(item.error), passing, item.offset)
-                self.ledger.write(Page(self.count, numbers[item.tp], self.gather, fault=fault))
+                self._end(number, item.error, item.offset)
             elif isinstance(item, Records):
-                yield from self._rows(item, numbers[item.tp])
+                try:
+                    yield from self._rows(item, number)
+                except PenstockError as error:
+                    self._end(number, error)
+
+    def _end(self, number: int, error: PenstockError, offset: int | None = None) -> None:
+        passing = isinstance(error, UnavailableError) and error.transient
+        self._note(Page(self.count, number, self.gather, fault=Fault(str(error), passing, offset)))
+        self.ended.add(number)
+
+    def _note(self, page: Page) -> None:
+        if self.ledger is not None:
+            self.ledger.write(page)
 
     def _rows(self, records: Records, number: int) -> Iterator[pa.RecordBatch]:
-        first = self.count
-        self.count += len(records)
         if not len(records):
-            self.ledger.write(Page(first, number, self.gather, self._noted(records)))
+            self._note(Page(self.count, number, self.gather, self._noted(records)))
             return
-        values, asked, refused = self._looked_at(records)
-        self.ledger.write(Page(first, number, self.gather, self._noted(records), asked, refused))
+        looked, more = self._looked_at(records), self._more()
+        if more is not None:
+            records = before(records, self._first_with_more(records))
+            looked = self._looked_at(records) if len(records) else looked
+        if len(records):
+            yield from self._shown(records, number, *looked)
+        if more is not None:
+            last = replace(before(records, 0), next_offset=records.next_offset)
+            text = from_arrow_type(more).json()
+            self._note(Page(self.count, number, self.gather, self._noted(last), grown=text))
+            self.ended.add(number)
+
+    def _shown(
+        self, records: Records, number: int, values: pa.Array, asked: NDArray[np.bool_], refused: dict[int, Reason]
+    ) -> Iterator[pa.RecordBatch]:
+        first = self.count
+        self._note(Page(first, number, self.gather, self._noted(records), asked, refused))
+        self.count += len(records)
         if not asked.any():
             return
         found = self._columns(records, values, first)
@@ -88,6 +121,24 @@ class _Reading:
             found = found.filter(pa.array(asked))
         for start in range(0, len(found), _ROWS):
             yield found.slice(start, _ROWS)
+
+    def _more(self) -> pa.DataType | None:
+        """The type that the values of the last batch need, where that is more than there is."""
+        seen = self._values.seen
+        if not seen:
+            return None
+        found = grown(self.spec.values.type, seen)
+        seen.clear()
+        return found
+
+    def _first_with_more(self, records: Records) -> int:
+        """The first row whose value has more than the type, found by halving: each half is looked at alone."""
+        start, end = 0, len(records)
+        while end - start > 1:
+            half = (start + end) // 2
+            self._values.looked_at(before(records, half, start))
+            start, end = (start, half) if self._more() is not None else (half, end)
+        return start
 
     def _looked_at(self, records: Records) -> tuple[pa.Array, NDArray[np.bool_], dict[int, Reason]]:
         """(values, which of them Spark is asked about, why others are refused)."""
@@ -133,6 +184,31 @@ class _Reading:
             headers=records.headers if spec.headers else None,
             timestamp_types=None,
         )
+
+
+def before(records: Records, end: int, start: int = 0) -> Records:
+    """Rows `[start, end)` of a batch that goes on behind them."""
+    values = _sliced(records.values, start, end)
+    rows = slice(start, end)
+    return replace(
+        records,
+        offsets=records.offsets[rows],
+        timestamps=records.timestamps[rows],
+        values=values if values is not None else records.values,
+        next_offset=int(records.offsets[end]) if end < len(records) else records.next_offset,
+        schema_ids=None if records.schema_ids is None else records.schema_ids[rows],
+        keys=_sliced(records.keys, start, end),
+        headers=_sliced(records.headers, start, end),
+        timestamp_types=None if records.timestamp_types is None else records.timestamp_types[rows],
+    )
+
+
+def _sliced(items: Slices | None, start: int, end: int) -> Slices | None:
+    if items is None:
+        return None
+    offsets = items.offsets[start : end + 1]
+    valid = None if items.valid is None else items.valid[start:end]
+    return Slices(items.data[offsets[0] : offsets[-1]], offsets - offsets[0], valid)
 
 
 def _has_fields(values: pa.Array) -> bool:

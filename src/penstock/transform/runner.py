@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
 
 from penstock import parts
+from penstock.config.transforming import is_version
 from penstock.converters import resolve
 from penstock.pipeline import read_head
 from penstock.sources.typed import Typed
 from penstock.sources.values import Plain
-from penstock.transform.inputs import SCHEMA, found_type, parsed
+from penstock.transform.inputs import SCHEMA, found_type, grown_type, parsed
 from penstock.transform.query import query, show_tables
 from penstock.transform.spec import ReadSpec, WriteSpec
 from penstock.transform.types import avro
 from penstock.transform.view import columns, fields_of, map_arrow, own_session, source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
-    from penstock.model import Plan, PlannedRange, Receipt
+    from penstock.model import Plan, PlannedRange, Receipt, TopicPartition
     from penstock.sources.values import Values
     from penstock.transform.query import Query
 
     Shares = tuple[tuple[PlannedRange, ...], ...]
+    Refused = Mapping[TopicPartition, Mapping[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +56,7 @@ class Transformer:
     session: Callable[[], SparkSession]
     kafka: KafkaSettings
     _checked: dict[tuple[tuple[str, str], ...], Checked] = field(default_factory=dict)
-
-    def check(self, config: SinkConfig) -> Checked:
-        """What there is to know of a configuration before its first record.
-
-        Raises:
-            ConfigError: the query is wrong, or one under which order or exactly-once would be lost.
-        """
-        known = tuple(sorted(config.given.items()))
-        if known not in self._checked:
-            fields = fields_of(parsed(config, config.transform.schema))
-            own = own_session(self.session(), fields)
-            versions = show_tables(own, config)
-            found = query(own, config, source(own, columns(fields), None), fields, 0)
-            self._checked = {known: Checked(own, fields, found.needed, versions, found.columns)}
-        return self._checked[known]
-
-    def run(self, plan: Plan, shares: Shares, config: SinkConfig, seq: int) -> list[Receipt]:
-        """One receipt per range, in any order. Raises what Spark raises."""
-        checked, job = self.check(config), uuid.uuid4().hex
-        made = self._query(checked, config, plan.now_ms, self._read_spec(checked, config, job, shares))
-        spec = WriteSpec(job, config, self.kafka, seq, plan.now_ms, shares, avro(made.columns))
-        rows = written(made.rows, spec).collect()
-        return [pickle.loads(row.receipt) for row in rows]  # noqa: S301 - of our own tasks
+    _grown: list[str] = field(default_factory=list)
 
     def prepare(self, config: SinkConfig) -> SinkConfig | None:
         """The configuration with what plans made with it must record; None while nothing shows the type of values.
@@ -85,38 +65,79 @@ class Transformer:
             ConfigError: as `check` does.
             UnavailableError: what has to be asked does not answer.
         """
-        if not config.transform.wanted:
-            return config
-        if not config.transform.schema:
+        schema = config.transform.schema
+        if not schema:
             recorded = (read_head(config).config or {}).get(SCHEMA, "")
-            text = found_type(config, self.kafka, recorded)
-            if not text:
-                return None
-            config = config.with_shaping({**config.given, SCHEMA: text})
-        checked = self.check(config)
-        versions = {name: text for name, text in config.given.items() if name in checked.tables}
-        if versions != checked.tables:
-            config = config.with_shaping({**config.given, **checked.tables})
-            self.check(config)
-        return config
+            schema = found_type(config, self.kafka, recorded)
+        if self._grown:
+            schema, self._grown = grown_type(config, self.kafka, [schema, *self._grown]), []
+        if not schema:
+            return None
+        if schema != config.transform.schema:
+            config = config.with_shaping({**config.given, SCHEMA: schema})
+        tables = self.check(config).tables
+        return config if tables.items() <= config.given.items() else config.with_shaping({**config.given, **tables})
 
-    def _query(self, checked: Checked, config: SinkConfig, now_ms: int, spec: ReadSpec) -> Query:
-        read = source(checked.session, from_arrow_schema(spec.columns), spec)
+    def check(self, config: SinkConfig) -> Checked:
+        """What there is to know of a configuration before its first record.
+
+        Raises:
+            ConfigError: the query is wrong, or one under which order or exactly-once would be lost.
+        """
+        known = tuple(sorted((name, text) for name, text in config.given.items() if not is_version(name)))
+        if known not in self._checked:
+            fields = fields_of(parsed(config, config.transform.schema))
+            own = own_session(self.session(), fields)
+            versions = show_tables(own, config)
+            found = query(own, config, source(own, columns(fields), None), fields, 0)
+            self._checked = {known: Checked(own, fields, found.needed, versions, found.columns)}
+        return self._checked[known]
+
+    def are_tables_the_same(self, config: SinkConfig) -> bool:
+        """Whether tables are the files that the configuration names; where not, they are looked at anew."""
+        checked = self.check(config)
+        same = not checked.tables or show_tables(checked.session, config).items() <= config.given.items()
+        if not same:
+            self._checked = {}
+        return same
+
+    def run(self, plan: Plan, shares: Shares, config: SinkConfig, seq: int, refused: Refused) -> list[Receipt]:
+        """One receipt per range, in any order. Raises what Spark raises.
+
+        `refused`: records that Spark is not asked about, and why.
+        """
+        checked, job = self.check(config), uuid.uuid4().hex
+        reading = replace(self._reading(checked, config, shares), job=job, refused=refused)
+        made = self._query(checked, config, plan.now_ms, reading)
+        spec = WriteSpec(job, config, self.kafka, seq, plan.now_ms, shares, avro(made.columns))
+        rows = written(made.rows, spec).collect()
+        receipts: list[Receipt] = [pickle.loads(row.receipt) for row in rows]  # noqa: S301 - of our own tasks
+        self._grown += [each.grown for each in receipts if each.grown]
+        return receipts
+
+    def evaluate(self, planned: PlannedRange, config: SinkConfig, now_ms: int) -> None:
+        """Run the query over a range and write nothing. Raises what Spark raises."""
+        checked = self.check(config)
+        made = self._query(checked, config, now_ms, self._reading(checked, config, ((planned,),)))
+        made.rows.write.format("noop").mode("overwrite").save()
+
+    def _query(self, checked: Checked, config: SinkConfig, now_ms: int, reading: ReadSpec) -> Query:
+        read = source(checked.session, from_arrow_schema(reading.columns), reading)
         return query(checked.session, config, read, checked.fields, now_ms)
 
-    def _read_spec(self, checked: Checked, config: SinkConfig, job: str, shares: Shares) -> ReadSpec:
+    def _reading(self, checked: Checked, config: SinkConfig, shares: Shares) -> ReadSpec:
         chosen = to_arrow_schema(columns(checked.fields, checked.needed), timezone="UTC")
-        kept = bool(config.errors.topic or config.errors.directory)
-        looked = parts.looked_at(config)
+        looked, errors = parts.looked_at(config), config.errors
         return ReadSpec(
-            job,
+            "",
             self.kafka,
             values_of(config),
             shares,
             chosen,
             keys=looked["keys"],
             headers=looked["headers"],
-            originals=kept,
+            originals=bool(errors.topic or errors.directory),
+            grows=SCHEMA not in config.places,
         )
 
 

@@ -23,8 +23,9 @@ NUMBER = "_penstock_number"
 class ReadSpec:
     """What the reading side needs; pickled to the executors.
 
-    `job`: a name that no other job has. `shares`: the ranges of each task. `columns`: what rows are made of, the number
-    first. `keys`, `headers`, `originals`: what the writing side needs of each record. `refused`: offsets that Spark is
+    `job`: a name that no other job has; empty where no ledger is wanted. `shares`: the ranges of each task. `columns`:
+    what rows are made of, the number first. `keys`, `headers`, `originals`: what the writing side needs of each record.
+    `grows`: a range ends before the first record whose value has more than the type. `refused`: offsets that Spark is
     not to be asked about, and why.
     """
 
@@ -36,6 +37,7 @@ class ReadSpec:
     keys: bool = False
     headers: bool = False
     originals: bool = False
+    grows: bool = True
     refused: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
 
 

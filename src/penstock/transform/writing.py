@@ -39,17 +39,19 @@ def receipts(spec: WriteSpec, batches: Iterable[pa.RecordBatch], share: int, tas
         for each in batches:
             writing.take(each)
         writing.finish()
-        found = [pickle.dumps(writer.finish()) for writer in writers]
+        made = [replace(each.finish(), grown=writing.grown.get(at, "")) for at, each in enumerate(writers)]
+    found = [pickle.dumps(each) for each in made]
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=RECEIPTS)
 
 
 @dataclass(slots=True)
 class _Writing:
-    """One task's. `last`: the number of the last row that came."""
+    """One task's. `last`: the number of the last row that came; `grown`: what ranges that ended early wait for."""
 
     ledger: LedgerReader
     writers: Sequence[RangeWriter]
     last: int = -1
+    grown: dict[int, str] = field(default_factory=dict)
     _page: Page | None = None
     _pieces: list[tuple[NDArray[np.int64], Slices]] = field(default_factory=list)
     _twice: set[int] = field(default_factory=set)
@@ -96,6 +98,8 @@ class _Writing:
         if page is None:
             return
         writer = self.writers[page.range]
+        if page.grown:
+            self.grown[page.range] = page.grown
         if page.fault is not None and writer.fault is None:
             writer.fault = page.fault
         elif page.records is not None:
