@@ -8,6 +8,7 @@ import pytest
 
 import penstock
 from penstock.spark import session
+from transforming import Connector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,3 +24,9 @@ def spark() -> Iterator[SparkSession]:
     penstock.register(opened)
     yield opened
     opened.stop()
+
+
+@pytest.fixture
+def connector(stack, spark, s3, bucket, make_topic):
+    """A connector with a topic of its own, of two partitions."""
+    return Connector(stack, spark, s3, bucket, make_topic(2))

@@ -35,7 +35,7 @@ def found_type(config: SinkConfig, kafka: KafkaSettings, recorded: str) -> str:
         ConfigError: schemas contradict each other.
         UnavailableError: Kafka or the registry does not answer.
     """
-    options = _options(config, kafka)
+    options = as_query(config, kafka)
     types = [without_nulls(each) for each in shown(options)]
     if recorded:
         types.insert(0, _arrow(config, recorded))
@@ -44,7 +44,7 @@ def found_type(config: SinkConfig, kafka: KafkaSettings, recorded: str) -> str:
 
 def grown_type(config: SinkConfig, kafka: KafkaSettings, texts: Sequence[str]) -> str:
     """One type for values of several. Raises ConfigError."""
-    return _merged(config, _options(config, kafka), [_arrow(config, text) for text in texts])
+    return _merged(config, as_query(config, kafka), [_arrow(config, text) for text in texts])
 
 
 def _arrow(config: SinkConfig, text: str) -> pa.DataType:
@@ -83,7 +83,7 @@ def parsed(config: SinkConfig, text: str) -> DataType:
     return found
 
 
-def _options(config: SinkConfig, kafka: KafkaSettings) -> KafkaOptions:
+def as_query(config: SinkConfig, kafka: KafkaSettings) -> KafkaOptions:
     """The connector as a query of `penstock.kafka`."""
     return KafkaOptions(
         kafka,

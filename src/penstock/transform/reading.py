@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,18 +36,26 @@ _SPECIAL = {"_key": "key", "_topic": "topic", "_partition": "partition", "_offse
 def rows(spec: ReadSpec, share: int, task: int) -> Iterator[pa.RecordBatch]:
     """The records of a share that have a value, as rows; each range in offset order."""
     if not spec.job:
-        yield from _Reading(spec, None).batches(share)
+        yield from Reading(spec, None).batches(share)
         return
     with closing(LedgerWriter(place(spec.job, task))) as ledger:
-        yield from _Reading(spec, ledger).batches(share)
+        yield from Reading(spec, ledger).batches(share)
+
+
+class Ledger(Protocol):
+    """Takes all there is of the records."""
+
+    def write(self, page: Page) -> None:
+        """The page can be read when this returns."""
+        ...
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     """One task's. `count`: records so far; `ended`: ranges that ended before their end."""
 
     spec: ReadSpec
-    ledger: LedgerWriter | None
+    ledger: Ledger | None
     count: int = 0
     ended: set[int] = field(default_factory=set)
     _values: Decoder = field(init=False)

@@ -19,10 +19,10 @@ from penstock.transform.inputs import SCHEMA, found_type, grown_type, parsed
 from penstock.transform.query import query, show_tables
 from penstock.transform.spec import ReadSpec, WriteSpec
 from penstock.transform.types import avro
-from penstock.transform.view import columns, fields_of, map_arrow, own_session, source
+from penstock.transform.view import columns, fields_of, given, map_arrow, own_session, source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +89,7 @@ class Transformer:
             fields = fields_of(parsed(config, config.transform.schema))
             own = own_session(self.session(), fields)
             versions = show_tables(own, config)
-            found = query(own, config, source(own, columns(fields), None), fields, 0)
+            found = query(own, config, given(own, columns(fields), ()), fields, 0)
             self._checked = {known: Checked(own, fields, found.needed, versions, found.columns)}
         return self._checked[known]
 
@@ -100,6 +100,17 @@ class Transformer:
         if not same:
             self._checked = {}
         return same
+
+    def tried(self, config: SinkConfig, rows: Sequence[pa.RecordBatch], now_ms: int) -> DataFrame:
+        """The query over rows that are here already, with all columns: the number first."""
+        checked = self.check(config)
+        read = given(checked.session, columns(checked.fields), rows)
+        return query(checked.session, config, read, checked.fields, now_ms).rows
+
+    def reading(self, config: SinkConfig, ranges: tuple[PlannedRange, ...]) -> ReadSpec:
+        """How to read all columns of ranges, here and now."""
+        every = to_arrow_schema(columns(self.check(config).fields), timezone="UTC")
+        return ReadSpec("", self.kafka, values_of(config), (ranges,), every, grows=False)
 
     def run(self, plan: Plan, shares: Shares, config: SinkConfig, seq: int, refused: Refused) -> list[Receipt]:
         """One receipt per range, in any order. Raises what Spark raises.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,7 @@ from penstock.transform.plans import SOURCE
 from penstock.transform.spec import NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -49,6 +50,7 @@ _BY_ENDING = {".parquet": "parquet", ".orc": "orc", ".csv": "csv", ".json": "jso
 def own_session(session: SparkSession, fields: spark.StructType) -> SparkSession:
     """A session with views and settings of its own, so that results do not depend on whoever else uses Spark."""
     own = session.newSession()
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print a traceback beside our sentence
     for name, value in _SETTINGS.items():
         own.conf.set(name, value)
     if _alike(fields):
@@ -79,8 +81,8 @@ def columns(fields: spark.StructType, needed: Collection[str] | None = None) -> 
     return spark.StructType([spark.StructField(NUMBER, spark.LongType()), *chosen])
 
 
-def source(session: SparkSession, columns: spark.StructType, spec: ReadSpec | None) -> DataFrame:
-    """The rows of a job, a Spark partition for each share; without a spec there are none."""
+def source(session: SparkSession, columns: spark.StructType, spec: ReadSpec) -> DataFrame:
+    """The rows of a job, a Spark partition for each share."""
 
     def penstock_records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext  # noqa: PLC0415 - in the task
@@ -88,13 +90,22 @@ def source(session: SparkSession, columns: spark.StructType, spec: ReadSpec | No
         from penstock.transform.reading import rows  # noqa: PLC0415
 
         list(batches)
-        task = TaskContext.get()
-        if spec is not None and task is not None:
-            yield from rows(spec, task.partitionId(), task.taskAttemptId())
+        task: Any = TaskContext.get()
+        yield from rows(spec, task.partitionId(), task.taskAttemptId())
 
     assert penstock_records.__name__ == SOURCE  # noqa: S101 - plans are read by this name
-    tasks = 1 if spec is None else len(spec.shares)
+    tasks = len(spec.shares)
     return map_arrow(session.range(0, tasks, 1, tasks), penstock_records, columns)
+
+
+def given(session: SparkSession, columns: spark.StructType, rows: Sequence[pa.RecordBatch]) -> DataFrame:
+    """Rows that are here already, in one Spark partition; few, or none."""
+
+    def penstock_records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        list(batches)
+        yield from rows
+
+    return map_arrow(session.range(0, 1, 1, 1), penstock_records, columns)
 
 
 def map_arrow(rows: DataFrame, run: Callable[..., Any], columns: spark.StructType) -> DataFrame:
