@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from transforming import Connector
 
 import penstock
 from penstock.spark import session
-from transforming import Connector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
