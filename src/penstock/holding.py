@@ -91,9 +91,9 @@ class Watched:
             try:
                 self.log.check_held()
             except TakenOverError as error:
+                if self._found is None:
+                    _log.warning("job.cancelled reason=%s", error)
                 self._found = error
-                _log.warning("job.cancelled reason=%s", error)
-                self.job.cancel()
-                return
+                self.job.cancel()  # each time: a job that fails may be looked into by running parts of it
             except PenstockError as error:  # what it means, the next append says
                 _log.debug("log.unseen reason=%s", error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import re
 import uuid
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -26,7 +26,7 @@ from penstock.pipeline import build
 from penstock.rangewriter import RangeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -67,15 +67,21 @@ class SparkJob:
         shares = split(plan.ranges, self.tasks)
         run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
+        with self.tagged() as session:
+            return on_spark(session, shares, run)
+
+    @contextmanager
+    def tagged(self) -> Iterator[SparkSession]:
+        """The session; what this thread runs on it meanwhile can be cancelled."""
         session = self.session()
         session.sparkContext.addJobTag(self.tag)
         try:
-            return on_spark(session, shares, run)
+            yield session
         finally:
             session.sparkContext.removeJobTag(self.tag)
 
     def cancel(self) -> None:
-        """End the job that runs, from another thread; it raises `JobFailed` then."""
+        """End what runs, from another thread; it raises `JobFailed` then."""
         self.session().sparkContext.cancelJobsWithTag(self.tag)
 
 
@@ -88,12 +94,12 @@ def on_spark(session: SparkSession, shares: Sequence[T], run: Callable[[T], Iter
     try:
         found: list[U] = session.sparkContext.parallelize(shares, len(shares)).flatMap(run).collect()
     except (Py4JError, PySparkException, OSError) as error:
-        msg = f"the Spark job failed: {_cause(error)}"
+        msg = f"the Spark job failed: {cause(error)}"
         raise JobFailed(msg) from error
     return found
 
 
-def _cause(error: Exception) -> str:
+def cause(error: Exception) -> str:
     """The line of a Spark failure that says what happened: the last one of the innermost Python traceback, if any."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if _EXCEPTION.match(line)]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -113,7 +115,7 @@ class Records:
     where the value is not Confluent wire (first byte not 0, or shorter than 5), -2 where it is null. `next_offset`:
     every offset below it has been seen, so the range can end although its last offsets hold no visible record. May be
     empty. `headers`: the raw bytes of each record's header area (count varint included). `timestamp_types`: int32 per
-    record, 0 for the producer's time and 1 for the broker's.
+    record, 0 for the producer's time and 1 for the broker's. `transformed`: where the values are a transformation's.
     """
 
     tp: TopicPartition
@@ -125,9 +127,24 @@ class Records:
     keys: Slices | None = None
     headers: Slices | None = None
     timestamp_types: NDArray[np.int32] | None = None
+    transformed: Transformed | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What a transformation made of a batch.
+
+    `dropped`: rows that it left out. `refused`: rows that it was not asked about, or failed for, and why. `originals`:
+    the batch as Kafka has it, laid out by `gather`; its values are null where nobody wants them.
+    """
+
+    dropped: NDArray[np.bool_]
+    refused: Mapping[int, Reason]
+    originals: Records
+    gather: Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +203,8 @@ class Receipt:
 
     `looked_to`: offsets below it were read. `open_records`: records between the commit's position and `looked_to`
     that are in no object yet; `base_ms`: the first one's extracted time, where times count. `rejected`: a
-    sentence for each of the first records that were left out because they cannot be written.
+    sentence for each of the first records that were left out because they cannot be written. `grown`: the type of
+    values that a transformation needs from `looked_to` on, as the JSON of a Spark type.
     """
 
     commit: Commit
@@ -195,9 +213,10 @@ class Receipt:
     base_ms: int | None = None
     fault: Fault | None = None
     rejected: tuple[str, ...] = ()
+    grown: str = ""
 
 
-Stage = Literal["VALUE_CONVERTER", "KEY_CONVERTER", "TASK_PUT"]
+Stage = Literal["VALUE_CONVERTER", "KEY_CONVERTER", "TRANSFORMATION", "TASK_PUT"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from penstock.companions import Companion, Headers, Keys
 from penstock.converters import ConverterOptions
 from penstock.converters import build as build_converter
 from penstock.converters.compatibility import Mode, joins, lacks_version, newer
+from penstock.converters.fixed import fixed
 from penstock.converters.framed import FramedConverter, Frames
 from penstock.envelope import EnvelopeConverter
+from penstock.errors import ConfigError
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
@@ -126,7 +128,23 @@ def _kind(config: SinkConfig) -> Kind:
     accepts = file_format(config).accepts
     if _frames(config) is not None:
         accepts = tuple(kind for kind in accepts if kind != "json")
+    if config.transform.wanted:
+        return _result_kind(config, accepts)
     return converters.negotiate(_name(config), config.format_class, accepts)
+
+
+def _result_kind(config: SinkConfig, accepts: tuple[Kind, ...]) -> Kind:
+    """The kind in which a format takes the columns of a transformation. Raises `ConfigError` where it takes none."""
+    common = [kind for kind in accepts if kind in converters.KINDS["avro"]]
+    if not common:
+        name = config.transform.name
+        where = config.places.get(name, config.name)
+        msg = (
+            f"{where}: {name} gives columns, which format.class `{config.format_class}` does not hold; set "
+            "format.class to avro, json or parquet"
+        )
+        raise ConfigError([msg])
+    return common[0]
 
 
 @functools.lru_cache(maxsize=16)
@@ -135,15 +153,24 @@ def _converter(name: str, kind: Kind, own: tuple[tuple[str, str], ...], options:
     return build_converter(name, kind, dict(own), options)
 
 
-def _converter_of(config: SinkConfig) -> Converter:
+def _converter_of(config: SinkConfig, result: str) -> Converter:
     own, options = tuple(sorted(config.converter_options.items())), _converter_options(config, file_format(config))
     nulls_too = config.records.null_values == "write"
-    made, framed = _converter(_name(config), _kind(config), own, options), _frames(config)
+    if result:
+        made, framed = _of_result(config, result), None
+    else:
+        made, framed = _converter(_name(config), _kind(config), own, options), _frames(config)
     if config.records.envelope:
         return EnvelopeConverter(
             _kind(config), made, _key_converter(config, _kind(config), file_format(config)), nulls_too
         )
     return made if framed is None else FramedConverter(made, framed)
+
+
+def _of_result(config: SinkConfig, schema: str) -> Converter:
+    """What a transformation gives, as data of an Avro schema, for the format."""
+    decimals: DecimalFormat = config.records.decimals  # type: ignore[assignment]  # its Choice has these words
+    return fixed(schema, _kind(config), connect_meta_data=config.connect_meta_data, decimals=decimals)
 
 
 def _key_converter(config: SinkConfig, kind: Kind, chosen: Format) -> Converter:
@@ -183,13 +210,16 @@ def schema_rules(config: SinkConfig) -> SchemaRules:
     return SchemaRules(functools.partial(joins, mode=mode), newer, lacks, interleave=mode == "UNION")
 
 
-def sieve(config: SinkConfig, budget: Budget | None = None) -> Sieve:
-    """What looks at records before they are written. Raises `ConfigError` where its parts do not fit together."""
+def sieve(config: SinkConfig, budget: Budget | None = None, result: str = "") -> Sieve:
+    """What looks at records before they are written. Raises `ConfigError` where its parts do not fit together.
+
+    `result`: the Avro schema of a transformation's result, where the records are that.
+    """
     records, errors = config.records, config.errors
     nulls: NullValues = records.null_values  # type: ignore[assignment]  # its Choice has these words
     companions = _companions(config, budget)
     return Sieve(
-        _converter_of(config),
+        _converter_of(config, result),
         Bounded(partitioner_of(config), layout(config), companions),
         _extractor(config),
         companions,
@@ -217,8 +247,11 @@ def _companions(config: SinkConfig, budget: Budget | None) -> tuple[Companion, .
 
 
 def content_cuts(config: SinkConfig) -> bool:
-    """Whether something in the records can close files before `flush.size` does: a schema that changes, a time."""
-    return _name(config) in _WITH_SCHEMAS or cut_rules(config).by_content
+    """Whether something in the records can close files before `flush.size` does: a schema that changes, a time.
+
+    Nobody knows how many records a transformation leaves out, so it counts as such.
+    """
+    return config.transform.wanted or _name(config) in _WITH_SCHEMAS or cut_rules(config).by_content
 
 
 def scheduled(config: SinkConfig) -> Callable[[int], int] | None:

@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 _NEWEST_ENTRIES = 20  # among so many is the last commit, unless starts failed one after the other
 
 
-def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline, ReaderOptions]:
-    """What a task needs to write ranges: the parts for `config`, and how to read. `seq`: the plan's entry."""
+def build(config: SinkConfig, kafka: KafkaSettings, seq: int, result: str = "") -> tuple[Pipeline, ReaderOptions]:
+    """What a task needs to write ranges: the parts for `config`, and how to read.
+
+    `seq`: the plan's entry. `result`: the Avro schema of a transformation's result, where the records are that.
+    """
     owner = Owner(config.name, seq, "overwrite" if config.existing_objects == "overwrite" else "fail")
     budget = Budget(config.buffer_memory)
     tagging = stores.tagging(config)
@@ -49,7 +52,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int) -> tuple[Pipeline,
         budget=budget,
     )
     pipeline = Pipeline(
-        parts.sieve(config, budget),
+        parts.sieve(config, budget, result),
         parts.file_format(config, budget),
         parts.layout(config),
         parts.cut_rules(config),

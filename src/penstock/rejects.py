@@ -174,6 +174,8 @@ def _read(letters: Spool, pieces: int) -> Iterator[Rejected]:
 
 def _rejected(records: Records, row: int, reason: Reason, gather: Gather) -> Rejected:
     """A row as Kafka has it: what the reader took off the value, or put behind it, is undone."""
+    if (made := records.transformed) is not None:
+        records, gather = made.originals, made.gather
     value = records.values[row]
     if value is not None:
         value = value.removesuffix(gather.separator) if gather.separator else value

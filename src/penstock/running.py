@@ -88,14 +88,23 @@ class Running:
     seen_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     flushes: deque[FlushRequest] = field(default_factory=deque)
     completing: Completing | None = None
+    prepare: Callable[[SinkConfig], SinkConfig | None] | None = None
     _resources: ExitStack = field(default_factory=ExitStack)
     _discovered: float | None = None
     _store: S3Store | None = None
     _swept: float = 0.0
 
     @classmethod
-    def open(cls, config: SinkConfig, settings: KafkaSettings, job: StoppableJob) -> Running:
+    def open(
+        cls,
+        config: SinkConfig,
+        settings: KafkaSettings,
+        job: StoppableJob,
+        prepare: Callable[[SinkConfig], SinkConfig | None] | None = None,
+    ) -> Running:
         """Check everything, take over the state log, and know where every topic-partition stands.
+
+        `prepare`: gives the configuration to plan with; None while nothing can be planned yet.
 
         Raises:
             PenstockError: the first thing that is not as it must be.
@@ -105,6 +114,7 @@ class Running:
             subscription = Subscription(config.topics or (), config.topics_regex)
             check_topics(subscription, kafka.topics(), settings.bootstrap_servers)
             check_registry(config)
+            config = config if prepare is None else prepare(config) or config
             if config.errors.topic:
                 ensure_topic(settings, config.errors.topic, config.errors.topic_replication)
             store = open_store(config)
@@ -118,7 +128,7 @@ class Running:
             )
             indexes = newest_indexes(config, store, log.head)
             held = Held(log, pause_seconds(config))
-            running = cls(config, engine, kafka, subscription, policy, indexes, held)
+            running = cls(config, engine, kafka, subscription, policy, indexes, held, prepare=prepare)
             running.discover()
             running.date_arrivals()
             if config.completeness.markers:
@@ -232,7 +242,8 @@ class Running:
         `say`: told what is being done.
         """
         self.seen_ends = ends
-        cycle = self.engine.cycle(ends, thorough=thorough, forced=forced, say=say)
+        ready = self._prepared()
+        cycle = self.engine.cycle(ends, thorough=thorough, forced=forced, say=say) if ready else None
         if cycle is None:
             self._complete()
             return None
@@ -251,6 +262,15 @@ class Running:
         if cycle.commits and time.monotonic() - self._swept >= _SWEEP_SECONDS:
             self.sweep()
         return cycle
+
+    def _prepared(self) -> bool:
+        """Whether there is a configuration to plan with; a plan that is open brings its own."""
+        if self.prepare is None or self.engine.log.head.open_intent is not None:
+            return True
+        config = self.prepare(self.engine.config)
+        if config is not None:
+            self.engine.config = config
+        return config is not None
 
     def _complete(self, commits: Sequence[Commit] = ()) -> None:
         """Record and mark what is complete by now, where that is wanted. An outage puts it off to the next cycle."""

@@ -81,7 +81,10 @@ def sift(records: Records, sieve: Sieve, codes: LabelCodes, planned: PlannedRang
     labels = sieve.partitioner.encode(batch)
     rows = codes.codes(labels, len(records))
     times = None if sieve.extractor is None else batch.times.ms
+    gone = _gone(records)
     nulls = converted.nulls
+    if nulls is not None and gone is not None:
+        nulls = nulls & ~gone
     # Also where this batch has none: the record before it may have been one.
     tombs, tomb_label = None, codes.code_of(sieve.tombstones, apart=True) if sieve.null_values == "write" else -2
     if nulls is not None and sieve.null_values == "write":
@@ -89,8 +92,24 @@ def sift(records: Records, sieve: Sieve, codes: LabelCodes, planned: PlannedRang
         rows = np.where(nulls, np.int32(tomb_label), rows)
         times = None if times is None else np.where(nulls, records.timestamps, times)
     silent = nulls is not None and sieve.null_values == "ignore" and not sieve.report_nulls
+    ignored = nulls if silent else None
     reasons = _reasons(converted, prepared, labels, sieve)
-    return Sifted(records, converted, prepared, rows, times, reasons, nulls if silent else None, tombs, tomb_label)
+    if records.transformed is not None and gone is not None:
+        dropped = records.transformed.dropped
+        ignored = dropped if ignored is None else ignored | dropped
+        told = {row: why for row, why in reasons.items() if not gone[row]}
+        reasons = dict(sorted({**told, **records.transformed.refused}.items()))
+    return Sifted(records, converted, prepared, rows, times, reasons, ignored, tombs, tomb_label)
+
+
+def _gone(records: Records) -> NDArray[np.bool_] | None:
+    """Rows that a transformation left without a value; None where there are none."""
+    made = records.transformed
+    if made is None:
+        return None
+    gone = made.dropped.copy()
+    gone[list(made.refused)] = True
+    return gone if gone.any() else None
 
 
 def _reasons(converted: Converted, prepared: Sequence[Prepared], labels: Labels, sieve: Sieve) -> dict[int, Reason]:

@@ -22,6 +22,7 @@ from penstock.report import RunSummary, SinkStatus, run_summary, running_status,
 from penstock.running import Running
 from penstock.spark import session
 from penstock.summary import Activity, CycleSummary, FlushRequest
+from penstock.transform.job import TransformingJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +33,16 @@ if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
     from penstock.loading import Source
+    from penstock.transform.runner import Transformer
 
 _LOOK_SECONDS = 0.5
+
+
+@functools.lru_cache(maxsize=4)
+def _transformer(get: Callable[[], SparkSession], kafka: KafkaSettings) -> Transformer:
+    from penstock.transform.runner import Transformer  # noqa: PLC0415 - half a second that most need not wait
+
+    return Transformer(get, kafka)
 
 
 class Sink:
@@ -142,7 +151,9 @@ class Sink:
     def _open(self, spark: SparkSession | None) -> Running:
         crashpoints.arm()
         get = functools.cache(lambda: spark or session(self.config.tasks_max, self.config.spark))
-        return Running.open(self.config, self.kafka, SparkJob(get, self.kafka, self.config.tasks_max))
+        job = SparkJob(get, self.kafka, self.config.tasks_max)
+        transforming = TransformingJob(job, functools.partial(_transformer, get, self.kafka), self.config.tasks_max)
+        return Running.open(self.config, self.kafka, transforming, transforming.prepare)
 
     @contextmanager
     def _shown(self, running: Running) -> Iterator[None]:

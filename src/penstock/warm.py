@@ -8,9 +8,10 @@ from penstock.converters import avro_json_walk, framed, protobuf_program
 from penstock.fields import avro, keys
 from penstock.formats import rows
 from penstock.kafka import headers, walk
+from penstock.transform import encoding
 
 ALWAYS = (walk, cutter)  # what every task runs
-_OTHERS = (headers, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program)
+_OTHERS = (headers, rows, avro, keys, arrays, framed, envelope, avro_json_walk, protobuf_program, encoding)
 
 
 def warm() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from transforming import Connector
 
 import penstock
 from penstock.spark import session
@@ -23,3 +24,9 @@ def spark() -> Iterator[SparkSession]:
     penstock.register(opened)
     yield opened
     opened.stop()
+
+
+@pytest.fixture
+def connector(stack, spark, s3, bucket, make_topic):
+    """A connector with a topic of its own, of two partitions."""
+    return Connector(stack, spark, s3, bucket, make_topic(2))

@@ -20,6 +20,7 @@ from penstock.cli.restore import restore
 from penstock.cli.run import run, validate
 from penstock.cli.stack import destroy, start, stop
 from penstock.cli.state import state
+from penstock.cli.trying import try_
 from penstock.cli.verify import verify
 from penstock.errors import PenstockError
 
@@ -42,6 +43,7 @@ COMMANDS = (
     status,
     run,
     validate,
+    try_,
     load,
     unload,
     flush,

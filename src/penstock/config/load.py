@@ -77,6 +77,7 @@ def load_sink(
         key_converter_options=key_options,
         provider_options=store_rules.provider_options(parsed, given),
         spark={name: value.text for name, value in given.items() if name.startswith(_SPARK)},
+        places={name: value.where for name, value in given.items() if name.startswith("transform.")},
         warnings=(*connector.warnings, *(worker.warnings if worker else ()), *findings.oddities(order)),
     )
 

@@ -46,6 +46,7 @@ def render() -> str:
         "## Penstock's own\n",
         *_table(each for each in every if each.origin == "Penstock"),
         "What begins with `partitioner.option.` is for a partitioner of your own ([layouts.md](layouts.md)).\n",
+        "`transform.tables.NAME`* is a path, or a table of Spark's catalog, to join with ([spark.md](spark.md)).\n",
         "## Options of the value converter\n",
         "Behind `value.converter.`, and behind `key.converter.` where keys are stored. Those of the registry are for "
         + _names(WITH_REGISTRY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.config import store_rules
+from penstock.config import store_rules, transforming
 from penstock.config.partition_rules import check_partitioner
 from penstock.keys import PADDING, VARIABLE
 
@@ -29,6 +29,7 @@ def check(parsed: Mapping[str, Any], given: Mapping[str, Value], file: str, find
     _check_last_index(parsed, given, findings)
     _check_changes(given, findings)
     store_rules.check(parsed, given, findings)
+    transforming.check(given, findings)
 
 
 def _check_records(parsed: Mapping[str, Any], given: Mapping[str, Value], findings: Findings) -> None:

@@ -32,6 +32,7 @@ from penstock.config.rotation import RotationConfig
 from penstock.config.store import StoreConfig
 from penstock.config.store_kinds import Provider
 from penstock.config.topic_pattern import TopicPattern
+from penstock.config.transforming import TABLES, TransformConfig
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 _PATH = Matching(r"[^\x00-\x1f]*", "a text without control characters")
 _DELIMITER = Matching(r"[^\x00-\x1f]+", "a text without control characters, not empty")
-OWN_OPTIONS = ("partitioner.option.", "format.option.")
-"""What the properties begin with that are those of a partitioner or a format of the user's own."""
+OWN_OPTIONS = ("partitioner.option.", "format.option.", TABLES)
+"""What the properties begin with whose rest the user chooses: of a partitioner or a format, the names of tables."""
 SHAPING_OPTIONS = tuple(
     f"{part}.converter.{each.name}"
     for part in ("value", "key")
@@ -62,7 +63,7 @@ class SinkConfig:
     `given`: the text of each property that shapes files, as the user gave it. `converter_options`: what stands behind
     `value.converter.`, `key_converter_options`: behind `key.converter.`; `provider_options`: what a class of the user's
     own gets to make credentials; `spark`: `spark.*` properties, passed on as they are. `warnings`: what is odd but
-    harmless.
+    harmless. `places`: where the properties of a transformation stand, as mistakes in it show only later.
     """
 
     name: str = prop("name", _NAME, required=True, origin="Connect", doc="The connector's name: names its state in S3.")
@@ -231,6 +232,7 @@ class SinkConfig:
     secret_access_key: Secret = prop("aws.secret.access.key", Hidden(), default="", doc="The secret to it.")
     store: StoreConfig = group(StoreConfig)
     records: RecordsConfig = group(RecordsConfig)
+    transform: TransformConfig = group(TransformConfig)
     errors: ErrorsConfig = group(ErrorsConfig)
     completeness: CompletenessConfig = group(CompletenessConfig)
     state_dir: str = prop(
@@ -298,6 +300,7 @@ class SinkConfig:
     provider_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def shaping(self) -> dict[str, str]:
         """What the state log records: the texts of the properties that shape files. No secret is among them."""

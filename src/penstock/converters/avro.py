@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -27,9 +27,20 @@ if TYPE_CHECKING:
     from penstock.converters.base import Kind
     from penstock.converters.connect_json import DecimalFormat
     from penstock.model import Records
-    from penstock.registry import Registry
+    from penstock.registry import Registered
 
 _NULL, _UNKNOWN = -2, -1
+
+
+class Schemas(Protocol):
+    """Where schemas are found by their ids. `url`: how messages name it."""
+
+    @property
+    def url(self) -> str: ...  # noqa: D102 - above
+
+    def schema(self, schema_id: int, subject: str) -> Registered | None:
+        """The schema of an id; None where there is none. Raises `RegistryUnavailable`."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,7 +48,7 @@ class AvroConverter:
     """Gives `avro` by copying payloads, or `json` by compiled code; what that leaves is decoded in Python."""
 
     kind: Kind
-    registry: Registry
+    registry: Schemas
     connect_meta_data: bool = True
     decimals: DecimalFormat = "BASE64"
     part: Literal["value", "key"] = "value"

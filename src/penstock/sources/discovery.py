@@ -62,23 +62,31 @@ def _given(options: KafkaOptions) -> pa.DataType | None:
 
 
 def _found(options: KafkaOptions) -> pa.DataType:
-    if options.converter == "string":
-        return pa.string()
-    name = resolve(options.converter, options.converter_options)
-    with Cluster(options.kafka) as kafka:
-        tps = existing(options, kafka)
-        types = _registered(options, sorted({tp.topic for tp in tps})) if options.converter == "avro" else []
-        if not types:
-            types = list(_sampled(options, kafka, tps))
+    types = shown(options)
     if not types:
         msg = f"{FORMAT}: there is no record yet that shows the type of `value`; {_ADVICE}"
         raise ConfigError([msg])
     try:
-        as_text = kind_of(name) == "json"
-        return spark_like(merge((spark_like(each) for each in types), or_text=as_text))
+        return together(options, types)
     except Unmergeable as error:
         msg = f"{FORMAT}: {error}; read these topics one by one, or {_ADVICE}"
         raise ConfigError([msg]) from error
+
+
+def shown(options: KafkaOptions) -> list[pa.DataType]:
+    """The types of values that the registry, or the newest records, show; none where there are none."""
+    if options.converter in ("string", "bytes"):
+        return [pa.string() if options.converter == "string" else pa.binary()]
+    with Cluster(options.kafka) as kafka:
+        tps = existing(options, kafka)
+        types = _registered(options, sorted({tp.topic for tp in tps})) if options.converter == "avro" else []
+        return types or list(_sampled(options, kafka, tps))
+
+
+def together(options: KafkaOptions, types: Iterable[pa.DataType]) -> pa.DataType:
+    """One type that holds the values of all. Raises Unmergeable."""
+    as_text = kind_of(resolve(options.converter, options.converter_options)) == "json"
+    return spark_like(merge((spark_like(each) for each in types), or_text=as_text))
 
 
 def _registered(options: KafkaOptions, topics: Iterable[str]) -> list[pa.DataType]:

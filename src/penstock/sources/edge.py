@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _OURS = re.compile(r"penstock\.errors\.\w+: (.*?)(?:\s+SQLSTATE: \w+.*|\n\tat .*)?$", re.DOTALL)
+_CODE = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _THEIRS = re.compile(r"(.*?)\s*SQLSTATE: \w+", re.DOTALL)
 
 
@@ -28,6 +29,11 @@ def plainly() -> Iterator[None]:
     except PenstockError:
         os.environ[_HIDE] = "1"
         raise
+
+
+def words(error: Exception) -> str:
+    """The same in one line, without the code that Spark puts before it."""
+    return " ".join(_CODE.sub("", sentence(error)).split()).rstrip(".")
 
 
 def sentence(error: Exception) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
 import pyarrow.json as pj
 
-from penstock.sources.types import merge
+from penstock.sources.types import conform, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,27 +50,36 @@ def merged(types: Iterable[pa.DataType]) -> pa.DataType:
     return merge(types, or_text=True)
 
 
-def rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], target: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
-    """The documents `data[offsets[i]:offsets[i + 1]]`, each a line, that fit the type; and why each other does not."""
+def rows(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], target: pa.DataType, seen: set[pa.DataType] | None = None
+) -> tuple[pa.Array, dict[int, str]]:
+    """The documents `data[offsets[i]:offsets[i + 1]]`, each a line, that fit the type; and why each other does not.
+
+    `seen`: takes the types of documents that may have more than `target`.
+    """
     # Arrow's reader crashes on lines that are no objects.
     if len(offsets) > 1 and (data[offsets[:-1]] == ord("{")).all():
-        found = _objects(data.tobytes(), len(offsets) - 1, target)
+        found = _objects(data.tobytes(), len(offsets) - 1, target, seen)
         if found is not None:
             return found, {}
     values, bad = [], {}
     for row, (start, end) in enumerate(pairwise(offsets.tolist())):
         try:
-            values.append(_value(data[start:end].tobytes(), target))
+            document = data[start:end].tobytes()
+            if seen is not None:
+                seen.add(type_of(msgspec.json.decode(document)))
+            values.append(_value(document, target))
         except UNREADABLE as error:
             bad[row] = str(error)
     return pa.array(values, target), bad
 
 
-def _objects(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
+def _objects(lines: bytes, count: int, target: pa.DataType, seen: set[pa.DataType] | None) -> pa.Array | None:
     """`count` objects, one on each line, as structs of the type; None where Arrow's reader does not take them."""
     if not pa.types.is_struct(target) or not list(target) or not _simple(target):
         return None
-    options = pj.ParseOptions(pa.schema(list(target)), newlines_in_values=False, unexpected_field_behavior="ignore")
+    others: Literal["ignore", "infer"] = "ignore" if seen is None else "infer"
+    options = pj.ParseOptions(pa.schema(list(target)), newlines_in_values=False, unexpected_field_behavior=others)
     reading = pj.ReadOptions(use_threads=False, block_size=len(lines) + 1)
     try:
         table = pj.read_json(pa.BufferReader(lines), reading, options)
@@ -78,7 +87,9 @@ def _objects(lines: bytes, count: int, target: pa.DataType) -> pa.Array | None:
         return None
     if len(table) != count:
         return None
-    columns = [column.combine_chunks() for column in table.select([each.name for each in target]).columns]
+    if seen is not None:
+        seen.add(pa.struct(list(table.schema)))
+    columns = [conform(table.column(each.name).combine_chunks(), each.type) for each in target]
     return pa.StructArray.from_arrays(columns, fields=list(target))
 
 

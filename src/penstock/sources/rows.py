@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.model import Records, Slices
     from penstock.sources.filters import Condition
 
-_LATEST_MS = (2**63 - 1) // 1000
+LATEST_MS = (2**63 - 1) // 1000
 
 
 def batch(records: Records, values: pa.Array, target: pa.Schema) -> pa.RecordBatch:
@@ -46,8 +46,8 @@ def batch(records: Records, values: pa.Array, target: pa.Schema) -> pa.RecordBat
 def microseconds(records: Records) -> NDArray[np.int64]:
     """The records' times in Spark's unit."""
     times = records.timestamps
-    if len(times) and (times.max() > _LATEST_MS or times.min() < -_LATEST_MS):
-        row = int(np.flatnonzero(np.abs(times) > _LATEST_MS)[0])
+    if len(times) and (times.max() > LATEST_MS or times.min() < -LATEST_MS):
+        row = int(np.flatnonzero(np.abs(times) > LATEST_MS)[0])
         reason = f"its timestamp `{times[row]}` ms is out of the range of Spark's timestamps"
         raise DataError(records.tp, int(records.offsets[row]), reason)
     return times * 1000

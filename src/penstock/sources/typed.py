@@ -56,10 +56,11 @@ class Typed:
 
 @dataclass(slots=True)
 class TypedDecoder:
-    """Decodes batch by batch; keeps a reader for each schema."""
+    """Decodes batch by batch; keeps a reader for each schema. `seen`: see `penstock.sources.values.Decoder`."""
 
     values: Typed
     converter: Converter
+    seen: set[pa.DataType] | None = None
     _readers: dict[int, AvroReader] = field(default_factory=dict)
 
     @property
@@ -69,6 +70,17 @@ class TypedDecoder:
 
     def decode(self, records: Records) -> pa.Array:
         """Every value as the column's type."""
+        values, faults, _ = self.looked_at(records)
+        if faults and not self.values.tolerant:
+            first = min(faults, key=lambda fault: fault.row)
+            raise DataError(records.tp, int(records.offsets[first.row]), first.reason)
+        return values
+
+    def looked_at(self, records: Records) -> tuple[pa.Array, list[RowFault], NDArray[np.bool_]]:
+        """(every value as the column's type, what cannot be decoded, which values there are).
+
+        Where there is no value the column is null.
+        """
         converted = self.converter.convert(records)
         good = np.ones(len(records), np.bool_) if converted.nulls is None else ~converted.nulls
         faults = list(converted.faults)
@@ -78,10 +90,8 @@ class TypedDecoder:
         decode = {"avro": self._avro, "json": self._json}.get(kind, self._text)
         parts, more = decode(converted.chunk, rows)
         faults += more
-        if faults and not self.values.tolerant:
-            first = min(faults, key=lambda fault: fault.row)
-            raise DataError(records.tp, int(records.offsets[first.row]), first.reason)
-        return _placed(parts, len(records), self.values.type)
+        good[[fault.row for fault in more]] = False
+        return _placed(parts, len(records), self.values.type), faults, good
 
     def _avro(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         codes = np.zeros(len(chunk.offsets) - 1, np.int32) if chunk.schemas is None else chunk.schemas
@@ -96,6 +106,8 @@ class TypedDecoder:
     def _of_schema(self, chunk: Chunk, rows: NDArray[np.int64], code: int) -> tuple[list[_Part], list[RowFault]]:
         if code not in self._readers:
             self._readers[code] = AvroReader.of(self.converter.schema(code).text)
+        if self.seen is not None:
+            self.seen.add(self._readers[code].type)
         return self._conformed(self._readers[code], chunk, rows)
 
     def _conformed(
@@ -116,7 +128,7 @@ class TypedDecoder:
 
     def _json(self, chunk: Chunk, rows: NDArray[np.int64]) -> tuple[list[_Part], list[RowFault]]:
         data, offsets = contiguous(chunk, rows)
-        found, bad = documents.rows(data[offsets[0] : offsets[-1]], offsets - offsets[0], self.values.type)
+        found, bad = documents.rows(data[offsets[0] : offsets[-1]], offsets - offsets[0], self.values.type, self.seen)
         good = np.ones(len(rows), np.bool_)
         good[list(bad)] = False
         return [(rows[good], found)], [_misfit(chunk, int(rows[row]), why) for row, why in bad.items()]

@@ -36,6 +36,30 @@ def merge(types: Iterable[pa.DataType], *, or_text: bool = False) -> pa.DataType
     return found
 
 
+def grown(target: pa.DataType, seen: Iterable[pa.DataType]) -> pa.DataType | None:
+    """The type with what values of other types have more; None where they have nothing.
+
+    A field that was only ever null has no type yet. Of types that contradict the target it stays: their values are
+    mistakes.
+    """
+    found = target
+    for each in seen:
+        try:
+            found = merge([found, spark_like(without_nulls(each))])
+        except Unmergeable:
+            continue
+    return None if found == target else found
+
+
+def without_nulls(found: pa.DataType) -> pa.DataType:
+    """A type without the fields that are null in all values."""
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(each.name, without_nulls(each.type)) for each in found if each.type != pa.null()])
+    if pa.types.is_list(found):
+        return pa.list_(pa.field("element", without_nulls(found.value_type)))
+    return found
+
+
 def conform(data: pa.Array, target: pa.DataType) -> pa.Array:
     """The same values as the type that `merge` made, or one like it: fields that are lacking are null.
 

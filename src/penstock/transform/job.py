@@ -1,0 +1,120 @@
+"""A job that runs plans with the transformation they were made with, and all others as they always ran."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from penstock.crashpoints import reach
+from penstock.errors import ConfigError, JobFailed
+from penstock.job import cause, split
+from penstock.model import Commit, Receipt
+from penstock.sources.edge import words
+from penstock.transform.culprits import culprits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.config import SinkConfig
+    from penstock.job import SparkJob
+    from penstock.model import Plan, PlannedRange
+    from penstock.transform.runner import Refused, Transformer
+
+_log = logging.getLogger("penstock.engine")
+_FAILURES = (Py4JError, PySparkException, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformingJob:
+    """Runs plans on Spark, `tasks` at once. `plain`: what runs those without a transformation.
+
+    `transformer`: what runs the others; called only where there is one, as it takes long to import.
+    """
+
+    plain: SparkJob
+    transformer: Callable[[], Transformer]
+    tasks: int
+
+    def prepare(self, config: SinkConfig) -> SinkConfig | None:
+        """See `Transformer.prepare`."""
+        return self.transformer().prepare(config) if config.transform.wanted else config
+
+    def __call__(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        """One receipt per range of the plan.
+
+        Raises:
+            JobFailed: Spark gave up on it, for a reason of its own.
+        """
+        if not config.transform.wanted:
+            return self.plain(plan, config, seq)
+        with self.plain.tagged():
+            return self._transformed(plan, config, seq)
+
+    def cancel(self) -> None:
+        """End what runs, from another thread; it raises `JobFailed` then."""
+        self.plain.cancel()
+
+    def _transformed(self, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        transformer = self.transformer()
+        try:
+            if not transformer.are_tables_the_same(config):
+                _log.info("plan.dropped seq=%d reason=a table changed", seq)
+                return untouched(plan)
+        except ConfigError as error:  # the current configuration was checked: it is an older plan's
+            _log.warning("plan.dropped seq=%d reason=%s", seq, error)
+            return untouched(plan)
+        reach("job.started")
+        try:
+            return self._run(transformer, plan, config, seq, {})
+        except _FAILURES as error:
+            narrowed, refused = _without_culprits(transformer, plan, config)
+            if not refused:
+                msg = f"the Spark job failed: {told(error)}"
+                raise JobFailed(msg) from error
+        try:
+            return self._run(transformer, narrowed, config, seq, refused)
+        except _FAILURES as error:
+            msg = f"the Spark job failed: {told(error)}"
+            raise JobFailed(msg) from error
+
+    def _run(
+        self, transformer: Transformer, plan: Plan, config: SinkConfig, seq: int, refused: Refused
+    ) -> list[Receipt]:
+        return transformer.run(plan, tuple(split(plan.ranges, self.tasks)), config, seq, refused)
+
+
+def _without_culprits(transformer: Transformer, plan: Plan, config: SinkConfig) -> tuple[Plan, Refused]:
+    """The plan as far as it is known which records the query fails on, and those records."""
+    every = config.errors.tolerance == "all"
+
+    def fails(planned: PlannedRange) -> str | None:
+        try:
+            transformer.evaluate(planned, config, plan.now_ms)
+        except PySparkException as error:
+            return f"the transformation fails on it: {told(error)}; mend {config.transform.name}"
+        except (Py4JError, OSError) as error:
+            msg = f"the Spark job failed: {told(error)}"
+            raise JobFailed(msg) from error
+        return None
+
+    ranges, refused = [], {}
+    for planned in plan.ranges:
+        found, end = culprits(planned, fails, every=every)
+        ranges.append(planned if end == planned.end else replace(planned, end=end, closing=None))
+        if found:
+            refused[planned.tp] = found
+    return replace(plan, ranges=tuple(ranges)), refused
+
+
+def told(error: Exception) -> str:
+    """What a failed job says happened, in one line."""
+    return cause(error) if "Traceback (most recent call last)" in str(error) else words(error)
+
+
+def untouched(plan: Plan) -> list[Receipt]:
+    """Receipts of a plan that is not run: it is closed, and planning starts anew."""
+    return [Receipt(Commit(each.tp, each.start), each.start) for each in plan.ranges]
