@@ -37,7 +37,7 @@ def test_a_filter_and_a_hash(connector):
         "partition=0/0+0000000006": wanted[3:6],
         "partition=0/0+0000000012": wanted[6:9],
     }
-    assert [(c.position, c.skipped) for c in connector.commits() if c.objects] == [(17, 8)]
+    assert [(c.position, c.skipped) for c in connector.commits() if c.objects] == [(18, 9)]
 
 
 def test_where_everything_is_dropped_the_position_goes_on(connector):
@@ -45,11 +45,10 @@ def test_where_everything_is_dropped_the_position_goes_on(connector):
     connector.produce(ORDERS, partition=1)
     assert connector.run({"transform.sql": "SELECT n FROM records WHERE n > 100"}) == []
     assert connector.objects() == {}
-    last = {commit.tp.partition: commit for commit in connector.commits()}
-    assert {each: (commit.position, commit.skipped, commit.hidden) for each, commit in last.items()} == {
-        0: (20, 20, 0),
-        1: (20, 20, 0),
-    }
+    for partition in range(2):
+        commits = [commit for commit in connector.commits() if commit.tp.partition == partition]
+        assert commits[-1].position == sum(commit.skipped for commit in commits) == 20
+        assert sum(commit.hidden for commit in commits) == 0
 
 
 def test_columns_beside_the_value_and_partitions_of_the_result(connector):
