@@ -13,12 +13,13 @@ from penstock.converters import ConverterOptions
 from penstock.converters import build as build_converter
 from penstock.converters.compatibility import Mode, joins, lacks_version, newer
 from penstock.converters.fixed import fixed
-from penstock.converters.framed import FramedConverter, Frames
+from penstock.converters.framed import FramedConverter
 from penstock.envelope import EnvelopeConverter
 from penstock.errors import ConfigError
 from penstock.extractors import EXTRACTORS
 from penstock.fields.keys import HEADER, KEY
 from penstock.formats import FORMATS, FormatOptions
+from penstock.frames import Frames
 from penstock.keylength import Bounded
 from penstock.keys import Layout
 from penstock.partitioners import PartitionerOptions, custom

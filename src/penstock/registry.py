@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import ssl
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -233,4 +234,7 @@ def _words(error: BaseException) -> str:
 @functools.lru_cache(maxsize=64)
 def _client(config: tuple[tuple[str, Any], ...]) -> SchemaRegistryClient:
     """One client with its connections for all converters of a process that ask the same registry."""
-    return SchemaRegistryClient(dict(config))
+    made = SchemaRegistryClient(dict(config))
+    # Whoever held it last closes no connection: the cache drops it, or the process ends.
+    weakref.finalize(made, made._rest_client.session.close)  # noqa: SLF001 - `close` of the client would keep it alive
+    return made

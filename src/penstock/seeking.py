@@ -15,17 +15,17 @@ import msgspec
 
 from penstock.errors import PenstockError
 from penstock.formats.blockgzip import INDEX_EXTENSION, Index, Member
+from penstock.frames import unframed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from penstock.converters.framed import Frames
+    from penstock.frames import Frames
     from penstock.store.base import Store
 
 _PIECE = 16 * 1024 * 1024
 _CHUNK = 64 * 1024
 _GZIP = 31
-_LENGTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,44 +140,8 @@ def _unpacked(source: _Range, key: str, member: Member) -> Iterator[bytes]:
 
 def _split(pieces: Iterator[bytes], frames: Frames, key: str) -> Iterator[tuple[bytes | None, bytes]]:
     """The records of one member: (key or None, value)."""
-    held = bytearray()
-    for piece in pieces:
-        held += piece
-        at = 0
-        while (found := _next(held, at, frames)) is not None:
-            record_key, value, at = found
-            yield record_key, value
-        del held[:at]
-    if held:
+    try:
+        yield from unframed(pieces, frames)
+    except ValueError as error:
         msg = f"`{key}` is damaged, or was written with other delimiters: a member ends within a record"
-        raise PenstockError(msg)
-
-
-def _next(held: bytearray, at: int, frames: Frames) -> tuple[bytes | None, bytes, int] | None:
-    """The record at a place and the place behind it; None where it is not there as a whole."""
-    record_key = None
-    if frames.lengths:
-        if frames.keys:
-            part = _sized(held, at)
-            if part is None:
-                return None
-            record_key, at = part
-        part = _sized(held, at)
-        return None if part is None else (record_key, *part)
-    end = held.find(frames.value_delimiter, at)
-    if end < 0:
-        return None
-    behind = end + len(frames.value_delimiter)
-    if not frames.keys:
-        return None, bytes(held[at:end]), behind
-    border = held.find(frames.key_delimiter, at, end)
-    if border < 0:
-        return None, bytes(held[at:end]), behind
-    return bytes(held[at:border]), bytes(held[border + len(frames.key_delimiter) : end]), behind
-
-
-def _sized(held: bytearray, at: int) -> tuple[bytes, int] | None:
-    """Bytes behind their length, and the place behind them."""
-    start = at + _LENGTH
-    end = start + int.from_bytes(held[at:start], "big")
-    return None if start > len(held) or end > len(held) else (bytes(held[start:end]), end)
+        raise PenstockError(msg) from error

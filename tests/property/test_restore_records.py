@@ -14,14 +14,15 @@ from restored import OneSchema, decoded, encoded, written
 from laid_out import records, slices
 from penstock.converters.base import FileSchema
 from penstock.converters.bytes import BytesConverter
-from penstock.converters.framed import FramedConverter, Frames
+from penstock.converters.framed import FramedConverter
 from penstock.envelope import _around
 from penstock.formats.avro import AvroFormat
 from penstock.formats.damage import DAMAGED
 from penstock.formats.parquet import ParquetFormat
+from penstock.frames import Frames
 from penstock.registry import Registered
 from penstock.restore.envelopes import EnvelopeRecords
-from penstock.restore.frames import DelimitedRecords, LengthRecords
+from penstock.restore.frames import FramedRecords
 from penstock.restore.schema_ids import SchemaIds
 
 
@@ -43,24 +44,25 @@ def test_records_in_frames_come_back_with_their_keys(rows, frames):
     made = FramedConverter(BytesConverter("bytes"), frames)
     laid = replace(records([value for _, value in rows]), keys=slices([key for key, _ in rows]))
     body = made.convert(laid).chunk.data.tobytes() if rows else b""
-    read = LengthRecords(frames.keys) if frames.lengths else DelimitedRecords(b"::", b"\n")
+    read = FramedRecords(frames)
     assert (read.carried == frozenset({"key"})) == frames.keys
     found = [(each.key, each.value) for each in read.read(io.BytesIO(gzip.compress(body)), "t.gz", "t")]
     assert found == [(key or None if frames.keys else None, value) for key, value in rows]
 
 
 @pytest.mark.parametrize(
-    ("read", "body"),
+    ("frames", "body"),
     [
-        (LengthRecords(has_keys=False), b"\x00\x00\x00\x02a"),
-        (LengthRecords(has_keys=True), b"\x00\x00\x00\x01a\x00"),
-        (DelimitedRecords(b":", b"\n"), b"a\n"),
-        (DelimitedRecords(b":", b"\n"), b"a:b"),
+        (Frames(lengths=True), b"\x00\x00\x00\x02a"),
+        (Frames(keys=True, lengths=True), b"\x00\x00\x00\x01a\x00"),
+        (Frames(keys=True, key_delimiter=b":"), b"a\n"),
+        (Frames(keys=True, key_delimiter=b":"), b"a:b"),
+        (Frames(keys=True, key_delimiter=b":", value_delimiter=b""), b"a:b"),
     ],
 )
-def test_broken_frames_are_known_as_damaged(read, body):
+def test_broken_frames_are_known_as_damaged(frames, body):
     with pytest.raises(DAMAGED):
-        list(read.read(io.BytesIO(body), "t", "t"))
+        list(FramedRecords(frames).read(io.BytesIO(body), "t", "t"))
 
 
 USER = {"type": "record", "name": "User", "namespace": "n", "fields": [{"name": "id", "type": "long"}]}

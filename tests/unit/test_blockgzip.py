@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from laid_out import records, slices
 from penstock.converters.base import SCHEMALESS, Chunk
 from penstock.converters.bytes import BytesConverter
-from penstock.converters.framed import FramedConverter, Frames
+from penstock.converters.framed import FramedConverter
 from penstock.errors import PenstockError
 from penstock.formats.blockgzip import BlockGzipFormat
+from penstock.frames import Frames
 from penstock.model import Records
 from penstock.seeking import read_index
 from penstock.seeking import records as sought

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from penstock.converters.framed import Frames
+    from penstock.frames import Frames
     from penstock.seeking import Found
     from penstock.store.s3 import S3Store
 
@@ -76,7 +76,7 @@ def _whole(store: S3Store, key: str) -> Iterator[Any]:
 
 
 def _frames(connector: Path | None) -> Frames:
-    from penstock.converters.framed import Frames
+    from penstock.frames import Frames
     from penstock.loading import load
     from penstock.parts import frames
 

@@ -1,8 +1,4 @@
-"""Records of block-GZIP with keys or lengths (reference peers A.6): frames around another converter's values.
-
-Text: `[key, key delimiter] value, value delimiter`. Binary: `[length, key] length, value`, lengths as four big-endian
-bytes. As with the connector a null key is an empty one.
-"""
+"""Records of block-GZIP with keys or lengths: frames around another converter's values."""
 
 from __future__ import annotations
 
@@ -14,33 +10,18 @@ import numpy as np
 from penstock.compiled import compiled, memcpy
 from penstock.converters.base import Chunk, Converted
 from penstock.converters.lines import taken
+from penstock.frames import LENGTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.columns import Field
     from penstock.converters.base import Converter, FileSchema
+    from penstock.frames import Frames
     from penstock.model import Gather, Records
 
     Bytes = NDArray[np.uint8]
     Longs = NDArray[np.int64]
-
-_LENGTH = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """What stands around keys and values.
-
-    `keys`: whether keys are written. `lengths`: binary frames, without delimiters. `once`: a value that ends with its
-    delimiter gets none.
-    """
-
-    keys: bool = False
-    lengths: bool = False
-    key_delimiter: bytes = b""
-    value_delimiter: bytes = b"\n"
-    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +62,7 @@ class FramedConverter:
             assert records.keys is not None  # noqa: S101 - the reader was asked for them
             keys = Chunk(records.keys.data, records.keys.offsets)
         before, behind = _text(frames.key_delimiter), _text(frames.value_delimiter)
-        heads = _LENGTH if frames.lengths else 0
+        heads = LENGTH if frames.lengths else 0
         most = np.diff(values.offsets) + heads + (0 if frames.lengths else len(behind))
         if frames.keys:
             most += np.diff(keys.offsets) + heads + (0 if frames.lengths else len(before))
@@ -101,9 +82,9 @@ def _text(delimiter: bytes) -> Bytes:
 def _put(out: Bytes, at: int, source: Bytes, start: int, size: int, lengths: bool) -> int:
     """A piece, with its length in front where there are lengths; the place behind it."""
     if lengths:
-        for i in range(_LENGTH):
-            out[at + i] = (size >> (8 * (_LENGTH - 1 - i))) & 0xFF
-        at += _LENGTH
+        for i in range(LENGTH):
+            out[at + i] = (size >> (8 * (LENGTH - 1 - i))) & 0xFF
+        at += LENGTH
     if size > 0:
         memcpy(out, at, source, start, size)
     return at + size

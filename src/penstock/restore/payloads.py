@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WITH_SCHEMAS = ("avro", "json_envelope", "json_schema", "protobuf")
 """Converters whose values have a schema: in Avro and Parquet files they are data of it."""
 
-_PIECE = 1 << 20
+PIECE = 1 << 20
 
 
 def unpacked(file: IO[bytes], key: str) -> IO[bytes]:
@@ -121,7 +121,7 @@ class SeparatedFile:
 def pieces(file: IO[bytes], separator: bytes) -> Iterator[bytes]:
     """What stands before each separator. Raises ValueError where something stands behind the last one."""
     rest = b""
-    while piece := file.read(_PIECE):
+    while piece := file.read(PIECE):
         *whole, rest = (rest + piece).split(separator)
         yield from whole
     if rest:

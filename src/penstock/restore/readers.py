@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.converters import resolve
+from penstock.parts import frames
 from penstock.restore.envelopes import EnvelopeRecords
-from penstock.restore.frames import DelimitedRecords, LengthRecords
+from penstock.restore.frames import FramedRecords
 from penstock.restore.payloads import WITH_SCHEMAS, part_reader
 from penstock.restore.reading import PlainValues, Readers
 
@@ -71,14 +72,11 @@ def _wrapped(config: SinkConfig, ids: Callable[[], SchemaIds]) -> ValueReader | 
     return _framed(config)
 
 
-def _framed(config: SinkConfig) -> LengthRecords | DelimitedRecords | None:
+def _framed(config: SinkConfig) -> FramedRecords | None:
     """The reader of block-GZIP's frames, where they are more than values with a delimiter behind each."""
-    chosen = config.block_gzip
-    if config.format_class != "block_gzip":
-        return None
-    if chosen.records == "binary":
-        return LengthRecords(chosen.has_keys)
-    return DelimitedRecords(chosen.key_delimiter.encode(), _separator(config)) if chosen.has_keys else None
+    chosen = frames(config)
+    is_more = config.format_class == "block_gzip" and (chosen.lengths or chosen.keys)
+    return FramedRecords(chosen) if is_more else None
 
 
 def carried(config: SinkConfig) -> Carried:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from penstock.config.kinds import Separator
+from penstock.frames import Frames, unframed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-_LENGTH = struct.Struct(">i")
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How a raw file is read. `lengths`: of keys and values stand before them; `keys`: whether there are any.
+    """How a raw file is read."""
 
-    `key_separator`: between key and value of text records with keys.
-    """
-
-    separator: bytes = b"\n"
-    lengths: bool = False
-    keys: bool = False
-    key_separator: bytes = b""
+    frames: Frames
 
     @classmethod
     def of(cls, config: Mapping[str, str]) -> Framing:
@@ -36,53 +28,33 @@ class Framing:
             return Separator().parse(config.get(name, default)).encode()
 
         if config.get("format.class") != "block_gzip":
-            return cls(text("format.bytearray.separator", "\n"))
+            return cls(Frames(value_delimiter=text("format.bytearray.separator", "\n")))
         lengths = config.get("format") == "binary"
         between = text("format.key.delimiter", "")
         keys = config.get("format.include.keys", "").lower() == "true" if lengths else bool(between)
-        return cls(text("format.value.delimiter", "\n"), lengths, keys, between)
+        return cls(Frames(keys, lengths, between, text("format.value.delimiter", "\n")))
 
     @property
     def type(self) -> pa.DataType:
         """The type of a record."""
         value = pa.field("value", pa.binary())
-        return pa.struct([pa.field("key", pa.binary()), value]) if self.keys else pa.struct([value])
+        return pa.struct([pa.field("key", pa.binary()), value] if self.frames.keys else [value])
 
     def rows(self, data: bytes) -> pa.Array:
         """The records of a file. Raises ValueError where a length does not fit."""
-        pairs: list[tuple[bytes | None, bytes | None]]
-        if self.lengths:
-            parts = list(_by_length(data))
-            pairs = list(zip(parts[::2], parts[1::2], strict=True)) if self.keys else [(None, each) for each in parts]
-        else:
-            pairs = [self._pair(each) for each in self._lines(data)]
-        if not self.keys:
-            return pa.array([{"value": value} for _, value in pairs], self.type)
+        if not self.frames.keys:
+            return pa.array([{"value": value} for value in self._values(data)], self.type)
+        pairs = unframed((self._ended(data),), self.frames)
         return pa.array([{"key": key, "value": value} for key, value in pairs], self.type)
 
-    def _lines(self, data: bytes) -> list[bytes]:
-        """What stands between the separators; the last one ends the last record."""
-        if not data or not self.separator:
-            return [data] if data else []
-        return data.removesuffix(self.separator).split(self.separator)
+    def _values(self, data: bytes) -> Iterable[bytes]:
+        if self.frames.lengths:
+            return (value for _, value in unframed((data,), self.frames))
+        # Split at once: without keys it is many times faster than record by record.
+        delimiter = self.frames.value_delimiter
+        return self._ended(data)[: -len(delimiter)].split(delimiter) if data and delimiter else filter(None, [data])
 
-    def _pair(self, line: bytes) -> tuple[bytes | None, bytes | None]:
-        if not self.keys:
-            return None, line
-        key, found, value = line.partition(self.key_separator)
-        return (key, value) if found else (None, line)
-
-
-def _by_length(data: bytes) -> Iterator[bytes | None]:
-    at = 0
-    while at < len(data):
-        if len(data) - at < _LENGTH.size:
-            msg = f"{len(data) - at} bytes at its end are no length"
-            raise ValueError(msg)
-        (size,) = _LENGTH.unpack_from(data, at)
-        at += _LENGTH.size
-        if size > len(data) - at:
-            msg = f"a length of {size} at byte {at - _LENGTH.size} goes beyond its end"
-            raise ValueError(msg)
-        yield None if size < 0 else data[at : at + size]
-        at += max(size, 0)
+    def _ended(self, data: bytes) -> bytes:
+        """With the delimiter behind the last record, which others may leave out."""
+        delimiter = self.frames.value_delimiter
+        return data if self.frames.lengths or not data or data.endswith(delimiter) else data + delimiter

@@ -49,5 +49,5 @@ class Service:
     answers: Callable[[Settings], str | None]
     ready: Callable[[Site], Settings] = _as_it_is
     grace_seconds: float = 20.0
-    start_seconds: float = 90.0
+    start_seconds: float = 240.0
     after_others: bool = False
