@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import ClientError
+
 from penstock.errors import StoreUnavailable
 from penstock.store.base import Anything, ConflictError, Create, NotFoundError, RefusedError, Replace
+from penstock.store.faults import status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.store.base import Store
 
+_FORBIDDEN = 403
 _NOBODYS = '"00000000000000000000000000000000"'
 
 
@@ -38,7 +42,8 @@ def _is_refused(write: Callable[[], object]) -> bool:
     except (RefusedError, ConflictError, NotFoundError):  # not found: an upload that another start swept
         return True
     except StoreUnavailable as error:
-        if error.transient:
+        cause = error.__cause__
+        if error.transient or (isinstance(cause, ClientError) and status_of(cause) == _FORBIDDEN):
             raise
     return False
 
