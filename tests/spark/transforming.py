@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from connecting import InProcess, stored
+from penstock.job import SparkJob
 from penstock.loading import load
 from penstock.loop import keep_running
 from penstock.running import Running
@@ -64,10 +65,10 @@ class Connector:
         return {name: value for name, value in given.items() if value is not None}
 
     def opened(self, more: Mapping[str, str | None]) -> Running:
-        """It holds its state log; jobs without a transformation run in this process."""
+        """It holds its state log."""
         config, kafka = load(self.properties(more), {"bootstrap.servers": self.stack.bootstrap_servers}, None)
         transformer = Transformer(lambda: self.spark, kafka)
-        job = TransformingJob(InProcess(kafka), lambda: transformer, 2)
+        job = TransformingJob(SparkJob(lambda: self.spark, kafka, 2), lambda: transformer, 2)
         return Running.open(config, kafka, job, job.prepare)
 
     def run(self, more: Mapping[str, str | None]) -> list[str]:
