@@ -26,17 +26,17 @@ def culprits(
     """
     found: dict[int, str] = {}
     start = planned.start
-    while fails(replace(planned, start=start)) is not None:
-        end = planned.end
+    while (told := fails(replace(planned, start=start))) is not None:
+        end, failed = planned.end, (start, planned.end)
         while end - start > 1:
             half = (start + end) // 2
-            if fails(replace(planned, start=start, end=half)) is None:
+            why = fails(replace(planned, start=start, end=half))
+            if why is None:
                 start = half
             else:
-                end = half
+                end, told, failed = half, why, (start, half)
         # What fails over more than it, and not over the one record that is left, is no record's fault.
-        told = fails(replace(planned, start=start, end=end))
-        if told is None:
+        if failed != (start, end) and (told := fails(replace(planned, start=start, end=end))) is None:
             return found, start
         found[start] = told
         start += 1

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.transform.runner import Refused, Transformer
 
 _log = logging.getLogger("penstock.engine")
+_CANCELLED = "SPARK_JOB_CANCELLED"
 _FAILURES = (Py4JError, PySparkException, OSError)
 
 
@@ -71,12 +72,13 @@ class TransformingJob:
         try:
             return self._run(transformer, plan, config, seq, {})
         except _FAILURES as error:
-            narrowed, refused = _without_culprits(transformer, plan, config)
-            if not refused:
+            cancelled = _CANCELLED in str(error)
+            found = None if cancelled else _without_culprits(transformer, plan, config)
+            if found is None or not found[1]:
                 msg = f"the Spark job failed: {told(error)}"
                 raise JobFailed(msg) from error
         try:
-            return self._run(transformer, narrowed, config, seq, refused)
+            return self._run(transformer, found[0], config, seq, found[1])
         except _FAILURES as error:
             msg = f"the Spark job failed: {told(error)}"
             raise JobFailed(msg) from error
@@ -95,6 +97,9 @@ def _without_culprits(transformer: Transformer, plan: Plan, config: SinkConfig) 
         try:
             transformer.evaluate(planned, config, plan.now_ms)
         except PySparkException as error:
+            if _CANCELLED in str(error):
+                msg = "the Spark job failed: it was cancelled"
+                raise JobFailed(msg) from error
             return f"the transformation fails on it: {told(error)}; mend {config.transform.name}"
         except (Py4JError, OSError) as error:
             msg = f"the Spark job failed: {told(error)}"

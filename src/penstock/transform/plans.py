@@ -86,7 +86,7 @@ def carried(jvm: Java, plan: Java, number: Java) -> Java:
     if sources != 1:
         why = "does not read `records`" if sources == 0 else f"reads `records` more than once, {_WHOLE}"
         raise RefusedPlan(why)
-    for each in _every(inlined):
+    for each in reversed(list(_every(inlined))):  # queries within expressions before these
         for expression in items(each.expressions()):
             _check_expression(expression)
     return _carry(jvm, inlined, number)
