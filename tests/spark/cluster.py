@@ -54,21 +54,22 @@ def processes() -> dict[int, tuple[int, bytes]]:
 
 @contextmanager
 def spark_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A master and workers of one core each, without anything of this environment but Spark itself."""
+    """A master and workers of one core each, without anything of this environment but Spark itself.
+
+    Each worker has an address of its own: Spark lets no second attempt of a task run on the host of the first one.
+    """
     java = find_java()
     environment = {"PATH": os.environ["PATH"], "JAVA_HOME": str(java), "SPARK_HOME": str(SPARK_HOME)}
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "127.0.0.1", "SPARK_SCALA_VERSION": "2.13"}
-    environment |= {"SPARK_LOCAL_DIRS": str(folder / "local"), "HOME": str(folder)}
+    environment |= {"SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_DIRS": str(folder / "local"), "HOME": str(folder)}
     port = free_ports(("master",))["master"]
     cluster = Cluster(f"spark://127.0.0.1:{port}", folder)
     command = [str(java / "bin" / "java"), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     command += ["-cp", f"{SPARK_HOME}/jars/*"]
 
-    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(name: str, *arguments: str, host: str = "127.0.0.1") -> subprocess.Popen[bytes]:
         log = stack.enter_context((folder / f"{name}.log").open("wb"))
-        process = subprocess.Popen(
-            [*command, *arguments], env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT
-        )
+        own = {**environment, "SPARK_LOCAL_IP": host, "SPARK_LOCAL_HOSTNAME": host}
+        process = subprocess.Popen([*command, *arguments], env=own, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         stack.callback(_end, process)
         return process
 
@@ -77,9 +78,10 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
         start("master", f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         _wait_for(folder / "master.log", r"I have been elected leader")
         for index in range(workers):
+            host = f"127.0.0.{index + 1}"
             own = (
                 "--host",
-                "127.0.0.1",
+                host,
                 "-c",
                 "1",
                 "-m",
@@ -89,7 +91,7 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
                 "-d",
                 str(folder / f"work-{index}"),
             )
-            cluster.workers.append(start(f"worker-{index}", f"{deploy}.worker.Worker", *own, cluster.url))
+            cluster.workers.append(start(f"worker-{index}", f"{deploy}.worker.Worker", *own, cluster.url, host=host))
         for index in range(workers):
             _wait_for(folder / f"worker-{index}.log", r"Successfully registered with master")
         yield cluster
