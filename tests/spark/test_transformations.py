@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as sql
 
@@ -206,8 +208,8 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def checked(spark, stack, tmp_path_factory):
-    table = tmp_path_factory.mktemp("tables") / "countries.csv"
-    table.write_text("country,name\nFR,France\n")
+    table = tmp_path_factory.mktemp("tables") / "countries.parquet"
+    pq.write_table(pa.table({"country": ["FR"], "name": ["France"]}), table)
 
     def check(query, file_format="json", name="transform.sql"):
         file = table.with_name("sink.properties")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.job import SparkJob
     from penstock.model import Plan, PlannedRange
-    from penstock.transform.runner import Refused, Transformer
+    from penstock.transform.runner import Transformer
 
 _log = logging.getLogger("penstock.engine")
 _CANCELLED = "SPARK_JOB_CANCELLED"
@@ -69,29 +69,40 @@ class TransformingJob:
             _log.warning("plan.dropped seq=%d reason=%s", seq, error)
             return untouched(plan)
         reach("job.started")
+        plan = _as_far_as_known(transformer, plan, config)
         try:
-            return self._run(transformer, plan, config, seq, {})
+            return self._run(transformer, plan, config, seq)
         except _FAILURES as error:
-            cancelled = _CANCELLED in str(error)
-            found = None if cancelled else _without_culprits(transformer, plan, config)
-            if found is None or not found[1]:
+            before = transformer.failing(plan)
+            if _CANCELLED not in str(error):
+                plan = _looked_through(transformer, plan, config)
+            if transformer.failing(plan) == before:
                 msg = f"the Spark job failed: {told(error)}"
                 raise JobFailed(msg) from error
         try:
-            return self._run(transformer, found[0], config, seq, found[1])
+            return self._run(transformer, plan, config, seq)
         except _FAILURES as error:
             msg = f"the Spark job failed: {told(error)}"
             raise JobFailed(msg) from error
 
-    def _run(
-        self, transformer: Transformer, plan: Plan, config: SinkConfig, seq: int, refused: Refused
-    ) -> list[Receipt]:
-        return transformer.run(plan, tuple(split(plan.ranges, self.tasks)), config, seq, refused)
+    def _run(self, transformer: Transformer, plan: Plan, config: SinkConfig, seq: int) -> list[Receipt]:
+        shares = tuple(split(plan.ranges, self.tasks))
+        return transformer.run(plan, shares, config, seq, transformer.failing(plan))
 
 
-def _without_culprits(transformer: Transformer, plan: Plan, config: SinkConfig) -> tuple[Plan, Refused]:
-    """The plan as far as it is known which records the query fails on, and those records."""
-    every = config.errors.tolerance == "all"
+def _as_far_as_known(transformer: Transformer, plan: Plan, config: SinkConfig) -> Plan:
+    """The plan up to the first record of each range that stops it."""
+    if config.errors.tolerance == "all":
+        return plan
+    known = transformer.failing(plan)
+    ranges = tuple(
+        replace(each, end=min(known[each.tp]) + 1, closing=None) if each.tp in known else each for each in plan.ranges
+    )
+    return replace(plan, ranges=ranges)
+
+
+def _looked_through(transformer: Transformer, plan: Plan, config: SinkConfig) -> Plan:
+    """The plan as far as it is known now which records the query fails on; `Transformer.failing` has them."""
 
     def fails(planned: PlannedRange) -> str | None:
         try:
@@ -106,13 +117,12 @@ def _without_culprits(transformer: Transformer, plan: Plan, config: SinkConfig) 
             raise JobFailed(msg) from error
         return None
 
-    ranges, refused = [], {}
+    ranges = []
     for planned in plan.ranges:
-        found, end = culprits(planned, fails, every=every)
+        found, end = culprits(planned, fails, every=config.errors.tolerance == "all")
+        transformer.fails_on(planned.tp, found)
         ranges.append(planned if end == planned.end else replace(planned, end=end, closing=None))
-        if found:
-            refused[planned.tp] = found
-    return replace(plan, ranges=tuple(ranges)), refused
+    return replace(plan, ranges=tuple(ranges))
 
 
 def told(error: Exception) -> str:

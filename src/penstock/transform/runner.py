@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arro
 from penstock import parts
 from penstock.config.transforming import is_version
 from penstock.converters import resolve
+from penstock.model import Plan
 from penstock.pipeline import read_head
 from penstock.sources.typed import Typed
 from penstock.sources.values import Plain
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
-    from penstock.model import Plan, PlannedRange, Receipt, TopicPartition
+    from penstock.model import PlannedRange, Receipt, TopicPartition
     from penstock.sources.values import Values
     from penstock.transform.query import Query
 
     Shares = tuple[tuple[PlannedRange, ...], ...]
     Refused = Mapping[TopicPartition, Mapping[int, str]]
+
+
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Transformer:
     kafka: KafkaSettings
     _checked: dict[tuple[tuple[str, str], ...], Checked] = field(default_factory=dict)
     _grown: list[str] = field(default_factory=list)
+    _failing: dict[TopicPartition, dict[int, str]] = field(default_factory=dict)
 
     def prepare(self, config: SinkConfig) -> SinkConfig | None:
         """The configuration with what plans made with it must record; None while nothing shows the type of values.
@@ -90,6 +95,7 @@ class Transformer:
             own = own_session(self.session(), fields)
             versions = show_tables(own, config)
             found = query(own, config, given(own, columns(fields), ()), fields, 0)
+            self._failing = {}
             self._checked = {known: Checked(own, fields, found.needed, versions, found.columns)}
         return self._checked[known]
 
@@ -126,10 +132,30 @@ class Transformer:
         self._grown += [each.grown for each in receipts if each.grown]
         return receipts
 
+    def failing(self, plan: Plan) -> dict[TopicPartition, dict[int, str]]:
+        """The records of a plan that the query is known to fail on: what is read again is not looked through again."""
+        found = {}
+        for each in plan.ranges:
+            mine = {at: why for at, why in self._failing.get(each.tp, {}).items() if each.start <= at < each.end}
+            if mine:
+                found[each.tp] = mine
+        return found
+
+    def fails_on(self, tp: TopicPartition, offsets: Mapping[int, str]) -> None:
+        """Remember records that the query fails on, and why."""
+        kept = self._failing.setdefault(tp, {})
+        kept.update(offsets)
+        for at in sorted(kept)[:-_REMEMBERED]:
+            del kept[at]
+
     def evaluate(self, planned: PlannedRange, config: SinkConfig, now_ms: int) -> None:
-        """Run the query over a range and write nothing. Raises what Spark raises."""
-        checked = self.check(config)
-        made = self._query(checked, config, now_ms, self._reading(checked, config, ((planned,),)))
+        """Run the query over a range, but for records that it is known to fail on, and write nothing.
+
+        Raises what Spark raises.
+        """
+        checked, known = self.check(config), self.failing(Plan((planned,), now_ms))
+        reading = replace(self._reading(checked, config, ((planned,),)), refused=known)
+        made = self._query(checked, config, now_ms, reading)
         made.rows.write.format("noop").mode("overwrite").save()
 
     def _query(self, checked: Checked, config: SinkConfig, now_ms: int, reading: ReadSpec) -> Query:
