@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 def source_options(name: str, connector: Path | None, directory: Path) -> Mapping[str, str]:
     """The options of the format `penstock` for a connector.
 
-    `name`: its name, or its file; in the embedded stack it may have run in the foreground as well. `connector`: its
-    file, where `name` is to count in place of the file's own.
+    `name`: its name, or its file, which the stack completes as it does when the file is run; it may have run in the
+    foreground. `connector`: a file that says all by itself; `name` counts in place of its own.
 
     Raises:
         UsageError: nothing says where it is.
     """
+    from penstock.config.load import store_of_stack
+    from penstock.config.properties import read
     from penstock.dev import stack
     from penstock.sources.object_options import of_store
     from penstock.worker import saved
 
-    file = connector or (Path(name) if Path(name).is_file() else None)
-    if file is not None:
-        return {"connector": str(file.absolute()), **({} if connector is None else {"name": name})}
+    if connector is not None:
+        return {"connector": str(connector.absolute()), "name": name}
     info = stack.load_info(directory)
+    if Path(name).is_file():
+        missing = {} if info is None else store_of_stack(read(Path(name)), info.as_json())
+        return {**missing, "connector": str(Path(name).absolute())}
     if info is None:
         msg = f"nothing says where `{name}` is: give its file with --connector, or run `penstock start`"
         raise UsageError(msg)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.cli.output import Output
+    from penstock.store.options import StoreOptions
     from penstock.store.s3 import S3Store
 
 _SCHEME = "s3://"
@@ -84,34 +85,26 @@ def cat(urls: tuple[str, ...], connector: Path | None, directory: Path) -> None:
 
 
 def opened(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, str]:
-    """The bucket of a URL, with the credentials of the connector's file, the stack or boto3's chain; and the key."""
-    from penstock.dev import stack
-    from penstock.store.s3 import StoreOptions
+    """The bucket of a URL, reached as the connector's file, the stack or boto3's chain has it; and the key."""
     from penstock.store.s3 import store as connected
 
     bucket, _, key = url.removeprefix(_SCHEME).partition("/")
     if url and not (url.startswith(_SCHEME) and bucket):
         msg = f"an object is s3://BUCKET/KEY, got `{url}`"
         raise UsageError(msg)
-    given = _of_connector(connector) if connector else {}
-    info = stack.load_info(directory) if connector is None else None
-    if info is not None:
-        given = info.as_json()
-    if not bucket and "s3.bucket.name" not in given:
+    options = _way(bucket, connector, directory)
+    return connected(replace(options, bucket=bucket or options.bucket)), key
+
+
+def _way(bucket: str, connector: Path | None, directory: Path) -> StoreOptions:
+    from penstock.dev import stack
+    from penstock.sources.object_options import of_store, parse
+
+    if connector is not None:
+        return parse({"connector": str(connector.absolute())}).data
+    info = stack.load_info(directory)
+    if info is None and not bucket:
         msg = "name a bucket (s3://BUCKET/PREFIX), or start the embedded stack with `penstock start`"
         raise UsageError(msg)
-    options = StoreOptions(
-        bucket or given["s3.bucket.name"],
-        given.get("s3.region", "us-west-2"),
-        given.get("store.url"),
-        access_key_id=given.get("aws.access.key.id", ""),
-        secret_access_key=given.get("aws.secret.access.key", ""),
-    )
-    return connected(options), key
-
-
-def _of_connector(file: Path) -> dict[str, str]:
-    from penstock.config.properties import read
-    from penstock.config.variables import resolve
-
-    return {name: value.text for name, value in resolve(read(file), os.environ).items()}
+    given = {"s3.bucket.name": bucket} if info is None else of_store(info.as_json())
+    return parse({**given, "name": "any"}).data

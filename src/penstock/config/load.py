@@ -20,7 +20,7 @@ from penstock.config.store import PROVIDER_OPTIONS
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from penstock.config.properties import Properties
 
@@ -119,6 +119,15 @@ def _behind(prefix: str, given: Mapping[str, Value]) -> dict[str, Value]:
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
+def store_of_stack(connector: Container[str], embedded: Mapping[str, str]) -> dict[str, str]:
+    """What the stack says of its store where the connector does not; its keys are for no other store."""
+    names = ["s3.bucket.name", "s3.region"]
+    if "store.url" not in connector:
+        own_keys = any(name in connector for name in _KEYS)
+        names += ["store.url"] if own_keys else ["store.url", *_KEYS]
+    return {name: embedded[name] for name in names if name in embedded and name not in connector}
+
+
 def _shaping() -> list[Any]:
     return [each for each in declarations(SinkConfig).values() if each.shapes]
 
@@ -128,8 +137,7 @@ def _with_defaults(
 ) -> dict[str, Value]:
     """What the connector says, and after it what only the worker or the stack does.
 
-    A connector that names a converter of its own gets no options from the worker, as in Kafka Connect. The stack's keys
-    are those of its own store: a connector with another store does not get them.
+    A connector that names a converter of its own gets no options from the worker, as in Kafka Connect.
     """
     defaults: dict[str, Value] = {}
     if worker is not None:
@@ -139,11 +147,7 @@ def _with_defaults(
         if _KEY_CONVERTER not in connector:
             defaults |= {name: value for name, value in worker.items() if f"{name}.".startswith(KEY_OPTION)}
     elif embedded is not None:
-        names = ["s3.bucket.name", "s3.region"]
-        if "store.url" not in connector:
-            own_keys = any(name in connector for name in _KEYS)
-            names += ["store.url"] if own_keys else ["store.url", *_KEYS]
-        defaults = {name: Value(embedded[name], _STACK) for name in names if name in embedded}
+        defaults = {name: Value(text, _STACK) for name, text in store_of_stack(connector, embedded).items()}
         defaults |= {_CONVERTER: Value("avro", _STACK), OPTION + REGISTRY: Value(embedded[REGISTRY], _STACK)}
     return {**connector, **{name: value for name, value in defaults.items() if name not in connector}}
 
