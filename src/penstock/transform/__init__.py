@@ -1,1 +1,1 @@
-"""A query, or a function, between Kafka and the files (docs/spark.md, docs/decisions/0022-transformations.md)."""
+"""A query, or a function, between Kafka and the files (docs/spark.md, docs/decisions/0013-transformations.md)."""

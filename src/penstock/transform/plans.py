@@ -1,7 +1,7 @@
 """Spark's plans of a transformation: which are refused, and how each row keeps its record's number on the way.
 
 A row must be made of one record, and stand where that record stood: only then can a commit say which offsets are done.
-What is allowed is listed; everything else is refused by name (docs/decisions/0022-transformations.md).
+What is allowed is listed; everything else is refused by name (docs/decisions/0013-transformations.md).
 """
 
 from __future__ import annotations
