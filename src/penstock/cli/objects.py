@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,19 +91,18 @@ def opened(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, 
     if url and not (url.startswith(_SCHEME) and bucket):
         msg = f"an object is s3://BUCKET/KEY, got `{url}`"
         raise UsageError(msg)
-    options = _way(bucket, connector, directory)
-    return connected(replace(options, bucket=bucket or options.bucket)), key
+    return connected(_way(bucket, connector, directory)), key
 
 
 def _way(bucket: str, connector: Path | None, directory: Path) -> StoreOptions:
     from penstock.dev import stack
     from penstock.sources.object_options import of_store, parse
 
+    named = {"name": "any", **({"s3.bucket.name": bucket} if bucket else {})}
     if connector is not None:
-        return parse({"connector": str(connector.absolute())}).data
+        return parse({**named, "connector": str(connector.absolute())}).data
     info = stack.load_info(directory)
     if info is None and not bucket:
         msg = "name a bucket (s3://BUCKET/PREFIX), or start the embedded stack with `penstock start`"
         raise UsageError(msg)
-    given = {"s3.bucket.name": bucket} if info is None else of_store(info.as_json())
-    return parse({**given, "name": "any"}).data
+    return parse({**of_store({} if info is None else info.as_json()), **named}).data
