@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, IsolationLevel
 from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from connecting import Rec
 from penstock.cli.main import cli
@@ -33,10 +34,29 @@ SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "int"}
 
 
 @pytest.fixture
-def read_back(stack):
+def settled(kafka_admin):
+    """Wait until no transaction is open: brokers write its end to the partitions after they have confirmed it."""
+
+    def wait(asked: list[KafkaTopicPartition]) -> None:
+        def ends(level: IsolationLevel) -> list[int]:
+            latest = {place: OffsetSpec.latest() for place in asked}
+            return [each.result().offset for each in kafka_admin.list_offsets(latest, isolation_level=level).values()]
+
+        until = time.monotonic() + 60
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            assert time.monotonic() < until, asked
+            time.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def read_back(stack, settled):
     """What a read_committed consumer sees of a topic: partition -> messages, up to the end of each."""
 
     def read(topic: str, partitions: int) -> dict[int, list[Any]]:
+        places = [KafkaTopicPartition(topic, number, 0) for number in range(partitions)]
+        settled(places)
         consumer = Consumer(
             {
                 "bootstrap.servers": stack.bootstrap_servers,
@@ -46,7 +66,7 @@ def read_back(stack):
                 "enable.auto.commit": False,
             }
         )
-        consumer.assign([KafkaTopicPartition(topic, number, 0) for number in range(partitions)])
+        consumer.assign(places)
         found: dict[int, list[Any]] = {number: [] for number in range(partitions)}
         ended: set[int] = set()
         while len(ended) < partitions:
