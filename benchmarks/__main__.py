@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import curves, micro, odd_loads, page, profiles
+from benchmarks import curves, micro, odd_loads, page, profiles, sources
 from benchmarks.arena import Arena, contenders
 from benchmarks.cases import CASES
 from benchmarks.compare import QUICK, Effort, case_runs
@@ -68,6 +68,12 @@ def startup(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     results.save("startup", odd_loads.cold_start(arena, _sizes(given), say))
 
 
+def spark_sources(arena: Arena, results: Results, given: argparse.Namespace) -> None:
+    """DataFrames of Kafka and of objects, and transformations."""
+    sizes = sources.QUICK if given.quick else sources.FULL
+    results.save("sources", sources.sources(arena, sizes, contenders()[0], say))
+
+
 def profiled(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     """Where the time goes, case by case."""
     rows = []
@@ -116,6 +122,7 @@ STAGES: dict[str, Callable[[Arena, Results, argparse.Namespace], None]] = {
     "odd": odd,
     "latency": latency,
     "startup": startup,
+    "sources": spark_sources,
     "profiles": profiled,
     "micro": microscopic,
 }

@@ -52,6 +52,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a job of a contender cost, and its answer."""
+
+    answer: dict[str, Any]
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Arena:
     """Broker, registry and S3 server; `proxy` is where contenders reach the latter."""
 
@@ -162,15 +172,20 @@ class Contender:
 
     def run(self, case: Case, topic: Topic, flush: int, more: Mapping[str, str] | None = None) -> Run:
         """Everything that is in the topic, into objects under a prefix of its own."""
-        run = self.new_name(case)
-        session, before = self._process.pid, self.arena.proxy.counts()
-        with Watch(session) as watch:
-            cpu, began = cpu_seconds(session), time.monotonic()
-            answer = self._ask(self._job(case, topic, run, flush, more or {}))
-            wall, used = time.monotonic() - began, cpu_seconds(session) - cpu
+        run, before = self.new_name(case), self.arena.proxy.counts()
+        cost = self.cost_of(self._job(case, topic, run, flush, more or {}))
         requests = self.arena.proxy.counts() - before
         objects = len(self.arena.keys(f"{run}/"))
-        return Run(answer["records"], wall, used, watch.peak, objects, requests, f"{run}/")
+        return Run(cost.answer["records"], cost.wall_s, cost.cpu_s, cost.peak_bytes, objects, requests, f"{run}/")
+
+    def cost_of(self, job: dict[str, Any]) -> Cost:
+        """Any job that the contender's program knows."""
+        session = self._process.pid
+        with Watch(session) as watch:
+            cpu, began = cpu_seconds(session), time.monotonic()
+            answer = self._ask(job)
+            wall, used = time.monotonic() - began, cpu_seconds(session) - cpu
+        return Cost(answer, wall, used, watch.peak)
 
     def new_name(self, case: Case) -> str:
         """A name that no run had yet."""

@@ -183,6 +183,18 @@ def _startup(rows: list[Row], pictures: Path) -> str:
     return _picture("startup", pictures, "parts of a cold start") + _table(("part", "median s", "from", "to"), out)
 
 
+def _sources(rows: list[Row], _: Path) -> str:
+    out = []
+    for what in dict.fromkeys(row["what"] for row in rows):
+        for row in (row for row in rows if row["what"] == what):
+            rates = [row["records"] / cpu for cpu in row["cpu_s"]]
+            spread = f"{_million(row['records_per_cpu_s'])} ({_million(min(rates))} to {_million(max(rates))})"
+            out.append(
+                (what, row["contender"], f"{row['records'] / 1e6:.1f} M", spread, _range(row["wall_s"]), row["peak_mb"])
+            )
+    return _table(("what", "by", "records", "records per CPU-s (spread)", "wall s", "peak MB"), out)
+
+
 def _profiles(rows: list[Row], pictures: Path) -> str:
     parts = []
     for row in rows:
@@ -230,6 +242,7 @@ _BLOCKS: dict[str, Callable[[Any, Path], str]] = {
     "odd": _odd,
     "latency": _latency,
     "startup": _startup,
+    "sources": _sources,
     "cost": _cost,
     "profiles": _profiles,
     "micro": _micro,

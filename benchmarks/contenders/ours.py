@@ -10,7 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.contenders.answering import answer
-from penstock import Sink
+from benchmarks.contenders.reading import to_noop
+from penstock import Sink, register
 from penstock.errors import PenstockError
 from penstock.job import SparkJob
 from penstock.kafka import cluster
@@ -104,12 +105,13 @@ def _poll(client: Any) -> None:  # noqa: ANN401
         client.poll(1.0)
 
 
-_KINDS = {"until_done": until_done, "stay": stay, "cycles": cycles}
+_KINDS = {"until_done": until_done, "stay": stay, "cycles": cycles, "read": to_noop}
 
 
 def main() -> None:
     """Serve jobs with `{"kind": ..., "properties": ..., "worker": ...}`."""
     spark = session(int(os.environ["BENCH_TASKS"]), {})
+    register(spark)
 
     def run(job: dict[str, Any]) -> dict[str, Any]:
         try:
