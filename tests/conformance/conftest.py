@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroSerializer
-from confluent_kafka.serialization import MessageField, SerializationContext
 
-from connecting import InProcess, Outcome, Rec, stored
+from connecting import InProcess, Outcome, Rec, record_writer, stored
 from penstock.loading import load
 from penstock.loop import keep_running
 from penstock.report import run_summary
@@ -25,36 +20,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def write_records(stack) -> Iterator[Callable[[str, Iterable[Rec]], None]]:
-    registry = SchemaRegistryClient({"url": stack.schema_registry_url})
-    producer = Producer({"bootstrap.servers": stack.bootstrap_servers, "linger.ms": 5, "log_level": 0})
-
-    def write(topic: str, records: list[Rec]) -> None:
-        # Smaller schemas are older versions, in whatever order their records come.
-        for text in sorted({_text(rec.schema) for rec in records if rec.schema is not None}, key=len):
-            registry.register_schema(f"{topic}-value", Schema(text, "AVRO"))
-        for rec in records:
-            value = rec.value
-            if rec.schema is not None and value is not None:
-                serialize = AvroSerializer(registry, _text(rec.schema), conf={"auto.register.schemas": False})
-                value = serialize(value, SerializationContext(topic, MessageField.VALUE))
-            elif value is not None and not isinstance(value, bytes):
-                value = json.dumps(value).encode()
-            producer.produce(
-                topic,
-                value,
-                rec.key,
-                rec.partition,
-                timestamp=rec.ts,
-                headers=list(rec.headers) if rec.headers else None,
-            )
-        assert producer.flush(30) == 0
-
-    yield write
-    registry.__exit__()
-
-
-def _text(schema: Any) -> str:
-    return schema if isinstance(schema, str) else json.dumps(schema)
+    """Produce records: `write_records(topic, records)`."""
+    with record_writer(stack) as write:
+        yield write
 
 
 @pytest.fixture

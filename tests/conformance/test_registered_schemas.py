@@ -1,16 +1,12 @@
 """Protobuf and JSON Schema written by Confluent's own serializers: values and keys, in every format that takes them."""
 
 import datetime as dt
-import json
 
 import pytest
-from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry.json_schema import JSONSerializer
-from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
-from confluent_kafka.serialization import MessageField, SerializationContext
+from confluent_kafka.serialization import MessageField
 from google.protobuf.message_factory import GetMessageClass
 
-from connecting import Rec
+from connecting import Rec, serializers
 from penstock.converters.protobuf_files import protobuf_file
 
 pytestmark = pytest.mark.stack
@@ -21,29 +17,13 @@ message Unused { int32 u = 1; }
 message Order { int64 id = 1; oneof to { common.Place place = 2; string email = 3; } map<string, double> prices = 4;
   google.protobuf.Timestamp at = 5; }
 message Key { string id = 1; }"""
-CUSTOMER = {
-    "title": "Customer",
-    "type": "object",
-    "properties": {"id": {"type": "integer"}, "name": {"type": "string"}, "vip": {"type": "boolean"}},
-    "required": ["id"],
-}
 DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
 def serialize(stack):
-    """Confluent's serializers: `serialize("protobuf", topic, message)`."""
-    client = SchemaRegistryClient({"url": stack.schema_registry_url})
-
-    def call(kind, topic, value, part=MessageField.VALUE):
-        if kind == "protobuf":
-            made = ProtobufSerializer(type(value), client, {"use.deprecated.format": False})
-        else:
-            made = JSONSerializer(json.dumps(CUSTOMER), client)
-        return made(value, SerializationContext(topic, part))
-
-    yield call
-    client.__exit__()
+    with serializers(stack) as call:
+        yield call
 
 
 @pytest.fixture(scope="module")

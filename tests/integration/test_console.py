@@ -133,6 +133,9 @@ def test_validate_names_every_mistake_without_the_network(tmp_path):
     said = penstock("validate", str(_bad(tmp_path)), "--dir", str(tmp_path / "none"), code=1).stderr
     assert "name must be set" in said
     assert "flush.size must be an integer, got `x`" in said
+    good.write_text(good.read_text().replace("bytes", "json") + "transform.sql=SELECT a FROM records\n")
+    told = f"transform.sql itself is checked at the start, and by `penstock try {good}`\n"
+    assert penstock("validate", str(good), "--dir", str(tmp_path / "none")).stderr == told
 
 
 def test_cat_of_a_damaged_or_missing_object_is_one_sentence(s3, bucket, stack, tmp_path):

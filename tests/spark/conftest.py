@@ -8,12 +8,15 @@ import pytest
 from transforming import Connector
 
 import penstock
+from connecting import record_writer
 from penstock.spark import session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import SparkSession
+
+    from connecting import Rec
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +27,13 @@ def spark() -> Iterator[SparkSession]:
     penstock.register(opened)
     yield opened
     opened.stop()
+
+
+@pytest.fixture(scope="session")
+def write_records(stack) -> Iterator[Callable[[str, Iterable[Rec]], None]]:
+    """Produce records: `write_records(topic, records)`."""
+    with record_writer(stack) as write:
+        yield write
 
 
 @pytest.fixture

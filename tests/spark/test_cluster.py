@@ -150,9 +150,10 @@ if os.environ.get("PENSTOCK_FULL") != "1":
     EVENTS = {"an executor killed": EVENTS["an executor killed"]}
 
 
+@pytest.mark.parametrize("query", ["", "SELECT * FROM records"], ids=["copied", "transformed"])
 @pytest.mark.parametrize(("disturb", "undo"), EVENTS.values(), ids=EVENTS)
 def test_the_objects_are_those_of_an_undisturbed_run(
-    disturb, undo, cluster, packed, undisturbed, connector, stack, s3, bucket, tmp_path
+    disturb, undo, query, cluster, packed, undisturbed, connector, stack, s3, bucket, tmp_path
 ):
     gate = cluster.folder / "gate"
     shutil.rmtree(gate, ignore_errors=True)
@@ -174,7 +175,8 @@ def test_the_objects_are_those_of_an_undisturbed_run(
     worker = tmp_path / "worker.properties"
     worker.write_text(lines({"bootstrap.servers": stack.bootstrap_servers, **spark}))
     file = tmp_path / "connector.properties"
-    file.write_text(lines({**connector(bucket), "partitioner.class": "gate:Gate"}))
+    transformation = {"transform.sql": query} if query else {}
+    file.write_text(lines({**connector(bucket), "partitioner.class": "gate:Gate", **transformation}))
     command = [PENSTOCK, "run", "--master", cluster.url, worker, file, "--until-done"]
     environment = {**os.environ, "PYTHONPATH": str(gate)}
     with (tmp_path / "said").open("wb") as said, subprocess.Popen(command, stderr=said, env=environment) as running:

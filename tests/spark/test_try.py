@@ -21,12 +21,15 @@ def test_input_and_output_side_by_side(connector, tmp_path, s3):
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     rows = json.loads(done.stdout)["records"]
     assert [row["record"] for row in rows] == [f"{connector.topic}-0@{n}" for n in range(5)]
-    assert [row["input"] for row in rows[:3]] == [json.dumps({"n": n, "c": "abc"[n]}) for n in range(3)]
-    assert rows[1]["output"] == '{"d": 10, "c": "B"}'
-    assert rows[2]["output"] == "(is left out)"
-    assert rows[3]["output"] == "(has no value, so it is not asked about)"
-    assert rows[0]["output"].startswith("(fails: Division by zero.")
-    assert rows[4]["output"].startswith("(its value is not JSON")
+    assert [row["input"] for row in rows[:3]] == [{"n": n, "c": "abc"[n]} for n in range(3)]
+    assert [row["output"] for row in rows] == [None, {"d": 10, "c": "B"}, None, None, None]
+    notes = [row["note"] for row in rows]
+    assert notes[1:4] == ["", "is left out", "has no value, so it is not asked about"]
+    assert notes[0].startswith("fails: Division by zero.")
+    assert notes[4].startswith("its value is not JSON")
+    table = CliRunner().invoke(cli, arguments[:-2], catch_exceptions=False).stdout.splitlines()
+    assert table[0].split() == ["RECORD", "INPUT", "OUTPUT", "NOTE"]
+    assert table[2].split("  ") == [f"{connector.topic}-0@1", '{"n": 1, "c": "b"}', '{"d": 10, "c": "B"}', "-"]
     assert s3.list_objects_v2(Bucket=connector.bucket).get("Contents") is None
 
 

@@ -61,6 +61,8 @@ OUTPUTS: dict[str, type[Output]] = {"text": TextOutput, "json": JsonOutput}
 
 
 def _text(value: Json) -> str:
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
     return "-" if value is None or value == "" else str(value)
 
 

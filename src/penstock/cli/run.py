@@ -87,6 +87,10 @@ def validate(files: tuple[Path, ...], directory: Path) -> None:
         raise ConfigError(problems)
     _warn(sinks)
     click.echo("ok")
+    for file, sink in zip(connectors, sinks, strict=True):
+        if sink.config.transform.wanted:
+            told = f"{sink.config.transform.name} itself is checked at the start, and by `penstock try {file.file}`"
+            click.echo(told, err=True)
 
 
 def _sort(files: Sequence[Path]) -> tuple[Properties | None, list[Properties]]:

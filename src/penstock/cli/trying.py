@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +50,10 @@ def try_(file: Path, limit: int, master: str, worker: Path | None, output: Outpu
 
 
 def _row(trial: Trial) -> dict[str, Json]:
-    """One line: JSON documents side by side, since records may differ in their fields."""
-    result = f"({trial.note})" if trial.note else json.dumps(trial.result, ensure_ascii=False)
-    shown = json.dumps(trial.fields, ensure_ascii=False) if trial.fields else ""
-    return {"record": f"{trial.tp}@{trial.offset}", "input": shown, "output": result}
+    """One line: documents side by side, since records may differ in their fields."""
+    return {
+        "record": f"{trial.tp}@{trial.offset}",
+        "input": trial.fields or None,
+        "output": None if trial.note else trial.result,
+        "note": trial.note,
+    }
