@@ -50,7 +50,7 @@ def test_another_reader_gets_every_record_in_every_codec(codec, sizes):
     reader = fastavro.reader(io.BytesIO(file))
     assert reader.metadata["avro.codec"] == codec
     assert [record["b"] for record in reader] == values
-    assert sum(1 for _ in records(file, "k.avro")) == len(values)
+    assert sum(1 for _ in records(io.BytesIO(file), "k.avro")) == len(values)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -95,12 +95,12 @@ def test_how_the_rows_are_handed_over_never_changes_the_bytes(data, name, level)
 
 
 def test_packed_objects_are_printed_like_others():
-    assert list(records(encode(made("gzip"), SEPARATED), "k.json.gz")) == [{"a": n} for n in range(5)]
-    assert list(records(encode(made("zstd"), [b"x\n", b"y\n"]), "k.bin.zst")) == ["x", "y"]
+    assert list(records(io.BytesIO(encode(made("gzip"), SEPARATED)), "k.json.gz")) == [{"a": n} for n in range(5)]
+    assert list(records(io.BytesIO(encode(made("zstd"), [b"x\n", b"y\n"])), "k.bin.zst")) == ["x", "y"]
     for key in ("k.json.gz", "k.json.zst"):
         with pytest.raises(PenstockError, match=f"`{key}` is damaged after record 0"):
-            list(records(b"no such thing", key))
+            list(records(io.BytesIO(b"no such thing"), key))
     whole = encode(made("gzip"), SEPARATED)
     with pytest.raises(PenstockError, match="damaged"):
-        list(records(whole[:-3], "k.json.gz"))
+        list(records(io.BytesIO(whole[:-3]), "k.json.gz"))
     assert gzip.GzipFile(fileobj=io.BytesIO(whole)).read() == b"".join(SEPARATED)

@@ -232,10 +232,10 @@ def check_contents(config: SinkConfig, items: Sequence[Item]) -> list[Finding]:
 
     def check(item: Item) -> list[Finding]:
         each = item.object
-        with fetched(opened, each) as file:
-            if file is None:
+        with fetched(opened, each.key) as copy:
+            if copy is None:
                 return [Finding("object.missing", each.key, "was there a moment ago and is gone")]
-            return contents.check(file, each, file_format(item.config, each), separator(item.config))
+            return contents.check(copy, each, file_format(item.config, each), separator(item.config))
 
     with ThreadPoolExecutor(_THREADS, "audit") as pool:
         return [finding for found in pool.map(check, items) for finding in found]

@@ -5,12 +5,10 @@ Nothing is decoded: Avro blocks and Parquet footers say how many records there a
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 import fastavro
-import google_crc32c
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,37 +16,29 @@ import pyarrow.parquet as pq
 from penstock.audit.findings import Finding
 from penstock.formats.blockgzip import Index
 from penstock.formats.damage import DAMAGED
-from penstock.zstandard import zstd
+from penstock.formats.packing import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from penstock.model import CommittedObject
+    from penstock.store.local import Copy
 
 _PIECE = 1024 * 1024
 
 
-def crc_and_size(file: IO[bytes]) -> tuple[str, int]:
-    """CRC-32C as 8 hex digits, and how many bytes there are."""
-    crc = size = 0
-    for piece in _pieces(file):
-        crc, size = google_crc32c.extend(crc, piece), size + len(piece)
-    return f"{crc:08x}", size
-
-
-def check(file: IO[bytes], committed: CommittedObject, file_format: str, separator: bytes) -> list[Finding]:
+def check(copy: Copy, committed: CommittedObject, file_format: str, separator: bytes) -> list[Finding]:
     """What is wrong with an object. `file_format`: `format.class` of its view; `separator`: behind each bytes record.
 
     Records are counted only in the bytes that were committed: others are not worth another finding.
     """
-    crc, size = crc_and_size(file)
-    if size != committed.size:
-        return [Finding("object.size", committed.key, f"has {size} bytes; {committed.size} were committed")]
-    if crc != committed.crc32c:
-        what = f"has CRC-32C {crc}; {committed.crc32c} was committed: its contents were changed"
+    if copy.size != committed.size:
+        return [Finding("object.size", committed.key, f"has {copy.size} bytes; {committed.size} were committed")]
+    if copy.crc32c != committed.crc32c:
+        what = f"has CRC-32C {copy.crc32c}; {committed.crc32c} was committed: its contents were changed"
         return [Finding("object.checksum", committed.key, what)]
     try:
-        counted = _count(file, committed.key, file_format, separator)
+        counted = _count(copy.file, committed.key, file_format, separator)
     except DAMAGED as error:
         what = f"is as it was written, but cannot be read as {file_format}: {error or type(error).__name__}"
         return [Finding("object.records", committed.key, what)]
@@ -64,16 +54,16 @@ def digest(file: IO[bytes], key: str, file_format: str) -> str:
     hasher = hashlib.blake2b(digest_size=16)
     file.seek(0)
     if file_format == "avro":
-        for block in fastavro.block_reader(_unpacked(file, key)):
+        for block in fastavro.block_reader(unpacked(file, key)):
             hasher.update(block.bytes_.getvalue())  # type: ignore[attr-defined]  # not in its types
     elif file_format == "parquet":
-        for batch in pq.ParquetFile(pa.BufferReader(file.read())).iter_batches():
+        for batch in pq.ParquetFile(file).iter_batches():
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
             hasher.update(sink.getvalue())
     else:
-        for piece in _pieces(_unpacked(file, key)):
+        for piece in _pieces(unpacked(file, key)):
             hasher.update(piece)
     return hasher.hexdigest()
 
@@ -84,14 +74,7 @@ def _count(file: IO[bytes], key: str, file_format: str, separator: bytes) -> ran
     if counter is None:
         return None
     file.seek(0)
-    return counter(_unpacked(file, key), separator)
-
-
-def _unpacked(file: IO[bytes], key: str) -> IO[bytes]:
-    """By the end of its name, as `s3.compression.type` made it."""
-    suffix = next((each for each in _PACKINGS if key.endswith(each)), "")
-    file.seek(0)
-    return _PACKINGS[suffix](file) if suffix else file
+    return counter(unpacked(file, key), separator)
 
 
 def _avro(file: IO[bytes], _separator: bytes) -> range:
@@ -105,7 +88,7 @@ def _parquet(file: IO[bytes], _separator: bytes) -> range:
 
 
 def _json(file: IO[bytes], _separator: bytes) -> range:
-    count = sum(piece.count(b"\n") for piece in _pieces(file, rewind=False))
+    count = sum(piece.count(b"\n") for piece in _pieces(file))
     return range(count, count + 1)
 
 
@@ -114,7 +97,7 @@ def _bytes(file: IO[bytes], separator: bytes) -> range | None:
     if not separator:
         return None
     count, tail = 0, b""
-    for piece in _pieces(file, rewind=False):
+    for piece in _pieces(file):
         *whole, tail = (tail + piece).split(separator)
         count += len(whole)
         tail = tail[max(len(tail) - len(separator) + 1, 0) :]
@@ -135,14 +118,8 @@ _COUNTERS: Mapping[str, Callable[[IO[bytes], bytes], range | None]] = {
     "block_gzip": _bytes,
     "index": _index,
 }
-_PACKINGS: Mapping[str, Callable[[IO[bytes]], IO[bytes]]] = {
-    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb")),
-    ".zst": lambda file: cast("IO[bytes]", zstd.ZstdFile(file)),
-}
 
 
-def _pieces(file: IO[bytes], *, rewind: bool = True) -> Iterator[bytes]:
-    if rewind:
-        file.seek(0)
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
     while piece := file.read(_PIECE):
         yield piece

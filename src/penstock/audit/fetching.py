@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from penstock.store.base import NotFoundError
+from penstock.store.local import copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,33 +14,19 @@ if TYPE_CHECKING:
     from penstock.config import SinkConfig
     from penstock.model import CommittedObject
     from penstock.store.base import Store
-
-_IN_MEMORY = 32 * 1024 * 1024
-_BLOCK = 8 * 1024 * 1024
+    from penstock.store.local import Copy
 
 
 @contextmanager
-def fetched(store: Store, committed: CommittedObject) -> Iterator[IO[bytes] | None]:
-    """The object as a file, on disk where it is large; None if it is not there."""
-    key, size = committed.key, committed.size
-    with io.BytesIO() if size <= _IN_MEMORY else tempfile.TemporaryFile() as file:
+def fetched(store: Store, key: str) -> Iterator[Copy | None]:
+    """The object as a local file; None if it is not there."""
+    with ExitStack() as resources:
         try:
-            if size <= _BLOCK:
-                file.write(store.get(key))
-            else:
-                _copy(store, key, file)
+            copy = resources.enter_context(copied(store, key))
         except NotFoundError:
             yield None
             return
-        file.seek(0)
-        yield file
-
-
-def _copy(store: Store, key: str, file: IO[bytes]) -> None:
-    start = 0
-    while block := store.get(key, start, start + _BLOCK):
-        file.write(block)
-        start += len(block)
+        yield copy
 
 
 def file_format(config: SinkConfig, committed: CommittedObject) -> str:

@@ -170,10 +170,10 @@ def _difference(made: CommittedObject | None, committed: CommittedObject | None)
 def _contents_differ(store: Store, committed: CommittedObject, made: IO[bytes], config: SinkConfig) -> str | None:
     """Whether the records differ, and not only the build of the library that compressed them."""
     kind = file_format(config, committed)
-    with fetched(store, committed) as there:
+    with fetched(store, committed.key) as there:
         if there is None:
             return None
-        theirs = contents.digest(there, committed.key, kind)
+        theirs = contents.digest(there.file, committed.key, kind)
     made.seek(0)
     ours = contents.digest(made, committed.key, kind)
     return None if ours == theirs else f"its records have digest {theirs}; those in Kafka have {ours}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.store.options import StoreOptions
     from penstock.store.s3 import S3Store
 
-_SCHEME = "s3://"
+SCHEME = "s3://"
 connector_option = click.option(
     "--connector",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -37,7 +37,7 @@ def ls(what: str, connector: Path | None, as_of: int | None, output: Output, dir
     WHAT is a connector's NAME or file, or s3://BUCKET/PREFIX; without it, everything under topics/ in the embedded
     stack's bucket is listed, committed or not.
     """
-    if what and not what.startswith(_SCHEME):
+    if what and not what.startswith(SCHEME):
         output.tables({"objects": _committed(what, connector, as_of, directory)}, facts={})
         return
     store, prefix = opened(what, connector, directory)
@@ -76,10 +76,11 @@ def _committed(name: str, connector: Path | None, as_of: int | None, directory: 
 def cat(urls: tuple[str, ...], connector: Path | None, directory: Path) -> None:
     """Print the records of objects (Avro, JSON, bytes) as JSON lines."""
     from penstock.formats.read import records
+    from penstock.store.local import ranged
 
     for url in urls:
         store, key = opened(url, connector, directory)
-        for record in records(store.get(key), key):
+        for record in records(ranged(store, key), key):
             sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
@@ -87,8 +88,8 @@ def opened(url: str, connector: Path | None, directory: Path) -> tuple[S3Store, 
     """The bucket of a URL, reached as the connector's file, the stack or boto3's chain has it; and the key."""
     from penstock.store.s3 import store as connected
 
-    bucket, _, key = url.removeprefix(_SCHEME).partition("/")
-    if url and not (url.startswith(_SCHEME) and bucket):
+    bucket, _, key = url.removeprefix(SCHEME).partition("/")
+    if url and not (url.startswith(SCHEME) and bucket):
         msg = f"an object is s3://BUCKET/KEY, got `{url}`"
         raise UsageError(msg)
     return connected(_way(bucket, connector, directory)), key

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import click
 
 from penstock.cli.known import connector_argument, known
 from penstock.cli.options import dir_option, output_option, subcommand, worker_option
+from penstock.cli.places import at_offset
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from penstock.model import TopicPartition
     from penstock.resetting import Change
     from penstock.statelog import Entry
-
-_PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)(?:[@=](?P<offset>\d+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ def holding_object(subject: Subject, place: str, output: Output) -> None:
     """Show which object holds a record."""
     from penstock.resetting import holding
 
-    tp, offset = _place(place, "@")
+    tp, offset = at_offset(place, "@")
     objects, sentence = holding(subject.history(), tp, offset)
     rows: list[dict[str, Any]] = [
         {"object": each.key, "start": each.start, "end": each.end, "records": each.records, "holds": each.view}
@@ -169,7 +167,7 @@ def reset(
     if sum((earliest, time is not None, bool(offsets))) != 1:
         msg = "say where to: one of --earliest, --time and --offset"
         raise UsageError(msg)
-    at, given = None if time is None else _instant(time), dict(_place(each, "=") for each in offsets)
+    at, given = None if time is None else _instant(time), dict(at_offset(each, "=") for each in offsets)
     found = subject.history()
     tps = _chosen(found, given, topics)
     with Cluster(subject.kafka) as kafka:
@@ -222,16 +220,6 @@ def _row(change: Change) -> dict[str, Any]:
         "records_taken_back": sum(each.records for each in change.taken_back if each.view == "value"),
         "offsets_passed_over": change.passed_over,
     }
-
-
-def _place(text: str, sign: str) -> tuple[TopicPartition, int]:
-    from penstock.model import TopicPartition
-
-    found = _PLACE.fullmatch(text)
-    if found is None or found["offset"] is None or sign not in text:
-        msg = f"say TOPIC-PARTITION{sign}OFFSET, for instance s3_topic-0{sign}4; got `{text}`"
-        raise UsageError(msg)
-    return TopicPartition(found["topic"], int(found["partition"])), int(found["offset"])
 
 
 def _instant(text: str) -> int:

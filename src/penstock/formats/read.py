@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import fastavro
 import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 from penstock.formats.damage import DAMAGED
-from penstock.zstandard import zstd
+from penstock.formats.packing import inner, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ROWS = 10_000
-_WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
+_ROWS = 1000
 
 
-def records(data: bytes, key: str) -> Iterator[Any]:
+def records(file: IO[bytes], key: str) -> Iterator[Any]:
     """The records as JSON values: Avro data, JSON documents, or the lines of anything else; `.gz` and `.zst` unpacked.
 
     Raises:
         PenstockError: the object is not what its name says; names it and the record.
     """
-    packing = next((each for each in _WHOLE if key.endswith(each)), "")
-    name = key.removesuffix(packing)
-    read = next((each for extension, each in _READERS.items() if name.endswith(extension)), _lines)
+    read = next((each for extension, each in _READERS.items() if inner(key).endswith(extension)), _lines)
     count = 0
     try:
-        data = _WHOLE[packing](data) if packing else data
-        for record in read(data):
+        for record in read(unpacked(file, key)):
             yield record
             count += 1
     except DAMAGED as error:
@@ -42,8 +36,8 @@ def records(data: bytes, key: str) -> Iterator[Any]:
         raise PenstockError(msg) from error
 
 
-def _avro(data: bytes) -> Iterator[Any]:
-    for record in fastavro.reader(io.BytesIO(data)):
+def _avro(file: IO[bytes]) -> Iterator[Any]:
+    for record in fastavro.reader(file):
         yield plain(record)
 
 
@@ -58,20 +52,20 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - Avro data
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def _json(data: bytes) -> Iterator[Any]:
-    for line in data.splitlines():
+def _json(file: IO[bytes]) -> Iterator[Any]:
+    for line in file:
         yield json.loads(line)
 
 
-def _parquet(data: bytes) -> Iterator[Any]:
-    for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(_ROWS):
+def _parquet(file: IO[bytes]) -> Iterator[Any]:
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(_ROWS):
         for record in batch.to_pylist():
             yield plain(record)
 
 
-def _lines(data: bytes) -> Iterator[str]:
-    for line in data.removesuffix(b"\n").split(b"\n"):
-        yield line.decode("utf-8", "backslashreplace")
+def _lines(file: IO[bytes]) -> Iterator[str]:
+    for line in file:
+        yield line.removesuffix(b"\n").decode("utf-8", "backslashreplace")
 
 
-_READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {".avro": _avro, ".json": _json, ".parquet": _parquet}
+_READERS: dict[str, Callable[[IO[bytes]], Iterator[Any]]] = {".avro": _avro, ".json": _json, ".parquet": _parquet}

@@ -13,9 +13,10 @@ import msgspec
 
 from penstock.converters.projection import raw
 from penstock.errors import PenstockError
+from penstock.formats.packing import unpacked
 from penstock.restore import parquet
 from penstock.restore.avro_values import converting
-from penstock.restore.payloads import WITH_SCHEMAS, behind_length, document, unpacked
+from penstock.restore.payloads import WITH_SCHEMAS, behind_length, document
 from penstock.restore.records import Record
 from penstock.restore.schema_ids import standalone
 

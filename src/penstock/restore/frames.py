@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
+from penstock.formats.packing import unpacked
 from penstock.frames import unframed
-from penstock.restore.payloads import PIECE, unpacked
+from penstock.restore.payloads import PIECE
 from penstock.restore.records import Record
 
 if TYPE_CHECKING:

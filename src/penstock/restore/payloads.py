@@ -6,20 +6,19 @@ Avro data are cut out of their blocks as they are: decoding is only for finding 
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import json
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 import fastavro
 import msgspec
 
 from penstock.converters.projection import raw
 from penstock.errors import PenstockError
+from penstock.formats.packing import unpacked
 from penstock.restore.framing import framing
 from penstock.restore.parquet import ParquetFile
-from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,15 +34,6 @@ WITH_SCHEMAS = ("avro", "json_envelope", "json_schema", "protobuf")
 """Converters whose values have a schema: in Avro and Parquet files they are data of it."""
 
 PIECE = 1 << 20
-
-
-def unpacked(file: IO[bytes], key: str) -> IO[bytes]:
-    """The file inside of `s3.compression.type`, by the object's name."""
-    if key.endswith(".gz"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    if key.endswith(".zst"):
-        return cast("IO[bytes]", zstd.open(file))
-    return file
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import msgspec
 
 from penstock.errors import PenstockError, StateError
 from penstock.formats.damage import DAMAGED
+from penstock.formats.packing import unpacked
 from penstock.restore import parquet
 from penstock.restore.download import fetched
-from penstock.restore.payloads import unpacked
 from penstock.restore.records import Record
 
 if TYPE_CHECKING:

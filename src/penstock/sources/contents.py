@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import fastavro
-import google_crc32c
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -19,18 +17,20 @@ from penstock.columnar.schema import NoColumnsError
 from penstock.errors import PenstockError
 from penstock.fields.avro import boundaries, tables
 from penstock.formats.damage import DAMAGED
+from penstock.formats.packing import inner, unpacked
 from penstock.sources import json as documents
 from penstock.sources.avro import AvroReader
 from penstock.sources.types import conform, spark_like
 from penstock.store.base import NotFoundError
-from penstock.zstandard import zstd
+from penstock.store.local import copied, ranged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from penstock.sources.framing import Framing
     from penstock.sources.listing import StoredObject
     from penstock.store.base import Store
+    from penstock.store.local import Copy
 
 VALUE = "value"
 """The column of records that have no fields."""
@@ -39,30 +39,30 @@ _HEAD = 64 * 1024
 _ENOUGH = 4 << 20
 _ROWS = 1 << 16
 _SAMPLE = 1000
-_WHOLE: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
 
 
 def kind_of(key: str) -> str:
     """What the extension says that an object holds, compressed whole or not."""
-    name = _unpacked(key)
+    name = inner(key)
     return next((kind for kind in ("avro", "json", "parquet") if name.endswith(f".{kind}")), "lines")
 
 
 def type_of(store: Store, stored: StoredObject, framing: Framing) -> pa.DataType:
-    """The struct type of an object's rows. JSON is looked at up to its 1000th record.
+    """The struct type of an object's rows, by as much of it as that takes. JSON is looked at up to its 1000th record.
 
     Raises:
         PenstockError: the object is not there, is damaged, or has no type in Spark.
     """
-    with _Naming(stored):
+    with Naming(stored):
         kind = kind_of(stored.key)
+        file = ranged(store, stored.key, stored.size, _HEAD if kind == "avro" else _ENOUGH)
         if kind == "avro":
-            found = _avro_type(store, stored.key)
+            found = AvroReader.of(fastavro.block_reader(file).metadata["avro.schema"]).type
         elif kind == "json":
-            lines = _unpack(stored.key, store.get(stored.key)).splitlines()
-            found = documents.merged(documents.type_of(msgspec.json.decode(each)) for each in lines[:_SAMPLE])
+            lines = islice(unpacked(file, stored.key), _SAMPLE)
+            found = documents.merged(documents.type_of(msgspec.json.decode(each)) for each in lines)
         elif kind == "parquet":
-            found = pa.struct(list(pq.read_schema(pa.BufferReader(store.get(stored.key)))))
+            found = pa.struct(list(pq.read_schema(pa.PythonFile(file, mode="r"))))
         else:
             found = framing.type
         return _as_struct(spark_like(found))
@@ -71,21 +71,22 @@ def type_of(store: Store, stored: StoredObject, framing: Framing) -> pa.DataType
 def arrays(store: Store, stored: StoredObject, target: pa.StructType, framing: Framing) -> Iterator[pa.StructArray]:
     """The rows of an object as structs of the target. `framing`: of records that are neither Avro, JSON nor Parquet.
 
+    The object is on local disk while it is read, where it is large, and no more of it in memory than some batches.
+
     Raises:
         PenstockError: the object is not there, or is not what was committed; names it.
     """
-    with _Naming(stored):
-        data = store.get(stored.key)
-        _check(stored, data)
+    with Naming(stored), copied(store, stored.key) as copy:
+        _check(stored, copy)
         kind = kind_of(stored.key)
         if kind == "avro":
-            found = _avro(data)
+            found = _avro(copy.file)
         elif kind == "parquet":
-            found = _parquet(data)
+            found = _parquet(copy.file)
         elif kind == "json":
-            found = _json(_unpack(stored.key, data), target)
+            found = _json(_blocks(unpacked(copy.file, stored.key)), target)
         else:
-            found = iter((framing.rows(_unpack(stored.key, data)),))
+            found = framing.rows(iter(partial(unpacked(copy.file, stored.key).read, _ENOUGH), b""))
         for each in found:
             yield conform(each if pa.types.is_struct(each.type) else _wrapped(each), target)
 
@@ -94,7 +95,7 @@ class MissingError(PenstockError):
     """An object that was committed is not there any more."""
 
 
-class _Naming:
+class Naming:
     """Names the object in whatever goes wrong with it."""
 
     def __init__(self, stored: StoredObject) -> None:
@@ -119,19 +120,10 @@ class _Naming:
             raise PenstockError(msg) from error
 
 
-def _unpacked(key: str) -> str:
-    return key.removesuffix(next((each for each in _WHOLE if key.endswith(each)), ""))
-
-
-def _unpack(key: str, data: bytes) -> bytes:
-    return next((unpack(data) for ending, unpack in _WHOLE.items() if key.endswith(ending)), data)
-
-
-def _check(stored: StoredObject, data: bytes) -> None:
+def _check(stored: StoredObject, copy: Copy) -> None:
     """Whether the bytes are those that were committed."""
-    found = f"{google_crc32c.value(data):08x}"
-    if len(data) != stored.size or (stored.crc32c and found != stored.crc32c):
-        msg = f"its {len(data)} bytes are not those that entry {stored.entry} of the state log committed"
+    if copy.size != stored.size or (stored.crc32c and copy.crc32c != stored.crc32c):
+        msg = f"its {copy.size} bytes are not those that entry {stored.entry} of the state log committed"
         raise ValueError(msg)
 
 
@@ -143,21 +135,8 @@ def _wrapped(values: pa.Array) -> pa.StructArray:
     return pa.StructArray.from_arrays([values], fields=[pa.field(VALUE, values.type)])
 
 
-def _avro_type(store: Store, key: str) -> pa.DataType:
-    """From the header, of which only so much is read as it takes."""
-    size = _HEAD
-    while True:
-        head = store.get(key, 0, size)
-        try:
-            return AvroReader.of(fastavro.block_reader(io.BytesIO(head)).metadata["avro.schema"]).type
-        except (EOFError, IndexError, ValueError):
-            if len(head) < size:
-                raise
-            size *= 16
-
-
-def _avro(data: bytes) -> Iterator[pa.Array]:
-    blocks = fastavro.block_reader(io.BytesIO(data))
+def _avro(file: IO[bytes]) -> Iterator[pa.Array]:
+    blocks = fastavro.block_reader(file)
     text = blocks.metadata["avro.schema"]
     reader, walkable = AvroReader.of(text), tables(json.loads(text))
     bodies: list[bytes] = []
@@ -178,24 +157,33 @@ def _data(reader: AvroReader, walkable: Any, body: bytes, count: int) -> pa.Arra
     return reader.array(data, boundaries(data, count, walkable), np.arange(count))
 
 
-def _parquet(data: bytes) -> Iterator[pa.Array]:
-    for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(_ROWS):
+def _parquet(file: IO[bytes]) -> Iterator[pa.Array]:
+    opened = pq.ParquetFile(file, pre_buffer=False)
+    groups = [opened.metadata.row_group(number) for number in range(opened.num_row_groups)]
+    size = max(sum(each.total_byte_size for each in groups), 1)
+    for batch in opened.iter_batches(max(1, min(_ROWS, _ENOUGH * opened.metadata.num_rows // size))):
         yield batch.to_struct_array()
 
 
-def _json(data: bytes, target: pa.StructType) -> Iterator[pa.Array]:
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Whole lines, as many as fit into some MiB."""
+    while block := file.read(_ENOUGH):
+        yield block + file.readline()
+
+
+def _json(blocks: Iterable[bytes], target: pa.StructType) -> Iterator[pa.Array]:
     """Documents that are no objects are the one field `value`."""
-    raw = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(raw == ord("\n")) + 1
-    offsets = np.concatenate([[0], ends, [len(raw)] if len(raw) and raw[-1] != ord("\n") else []]).astype(np.int64)
-    for start in range(0, len(offsets) - 1, _ROWS):
-        mine = offsets[start : start + _ROWS + 1]
-        part = raw[mine[0] : mine[-1]]
+    count = 0
+    for block in blocks:
+        raw = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(raw == ord("\n")) + 1
+        offsets = np.concatenate([[0], ends, [len(raw)] if raw[-1] != ord("\n") else []]).astype(np.int64)
         kind = target
-        if len(part) and part[0] != ord("{") and VALUE in [each.name for each in target]:
+        if raw[0] != ord("{") and VALUE in [each.name for each in target]:
             kind = target.field(VALUE).type
-        found, bad = documents.rows(part, mine - mine[0], kind)
+        found, bad = documents.rows(raw, offsets, kind)
         for row, why in islice(bad.items(), 1):
-            msg = f"record {start + row}: {why}"
+            msg = f"record {count + row}: {why}"
             raise ValueError(msg)
         yield found
+        count += len(found)

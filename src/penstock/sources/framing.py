@@ -11,7 +11,10 @@ from penstock.config.kinds import Separator
 from penstock.frames import Frames, unframed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
+
+_ENOUGH = 4 << 20
+_AROUND = 100  # bytes that Python takes for a record beside its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +43,54 @@ class Framing:
         value = pa.field("value", pa.binary())
         return pa.struct([pa.field("key", pa.binary()), value] if self.frames.keys else [value])
 
-    def rows(self, data: bytes) -> pa.Array:
-        """The records of a file. Raises ValueError where a length does not fit."""
-        if not self.frames.keys:
-            return pa.array([{"value": value} for value in self._values(data)], self.type)
-        pairs = unframed((self._ended(data),), self.frames)
-        return pa.array([{"key": key, "value": value} for key, value in pairs], self.type)
+    def rows(self, pieces: Iterator[bytes]) -> Iterator[pa.Array]:
+        """The records of a file that comes in pieces, some at a time. Raises ValueError where a length does not fit."""
+        if not self.frames.keys and not self.frames.lengths:
+            # Split at once: without keys it is many times faster than record by record.
+            for values in _split(pieces, self.frames.value_delimiter):
+                yield pa.array([{"value": value} for value in values], self.type)
+            return
+        pairs = unframed(pieces if self.frames.lengths else _ended(pieces, self.frames.value_delimiter), self.frames)
+        for some in _some(pairs):
+            if self.frames.keys:
+                yield pa.array([{"key": key, "value": value} for key, value in some], self.type)
+            else:
+                yield pa.array([{"value": value} for _, value in some], self.type)
 
-    def _values(self, data: bytes) -> Iterable[bytes]:
-        if self.frames.lengths:
-            return (value for _, value in unframed((data,), self.frames))
-        # Split at once: without keys it is many times faster than record by record.
-        delimiter = self.frames.value_delimiter
-        return self._ended(data)[: -len(delimiter)].split(delimiter) if data and delimiter else filter(None, [data])
 
-    def _ended(self, data: bytes) -> bytes:
-        """With the delimiter behind the last record, which others may leave out."""
-        delimiter = self.frames.value_delimiter
-        return data if self.frames.lengths or not data or data.endswith(delimiter) else data + delimiter
+def _split(pieces: Iterator[bytes], delimiter: bytes) -> Iterator[list[bytes]]:
+    """The values of each piece; without a delimiter the whole file is one."""
+    held = b""
+    for piece in pieces:
+        if not delimiter:
+            held += piece
+            continue
+        *values, held = (held + piece).split(delimiter)
+        if values:
+            yield values
+    if held:
+        yield [held]
+
+
+def _some(pairs: Iterator[tuple[bytes | None, bytes]]) -> Iterator[list[tuple[bytes | None, bytes]]]:
+    """As many at a time as fit into some MiB."""
+    held: list[tuple[bytes | None, bytes]] = []
+    size = 0
+    for pair in pairs:
+        held.append(pair)
+        size += _AROUND + len(pair[1])
+        if size >= _ENOUGH:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _ended(pieces: Iterator[bytes], delimiter: bytes) -> Iterator[bytes]:
+    """With the delimiter behind the last record, which others may leave out."""
+    tail = delimiter
+    for piece in pieces:
+        tail = (tail + piece)[-len(delimiter) :] if delimiter else b""
+        yield piece
+    if tail != delimiter:
+        yield delimiter
