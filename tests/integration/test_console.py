@@ -126,6 +126,9 @@ def wait_for(condition):
         time.sleep(0.5)
 
 
+QUERY = "SELECT a FROM records"
+
+
 def test_validate_names_every_mistake_without_the_network(tmp_path):
     good = tmp_path / "good.properties"
     good.write_text("name=x\ntopics=t\nflush.size=1\nformat.class=bytes\nvalue.converter=bytes\ns3.bucket.name=b\n")
@@ -133,7 +136,7 @@ def test_validate_names_every_mistake_without_the_network(tmp_path):
     said = penstock("validate", str(_bad(tmp_path)), "--dir", str(tmp_path / "none"), code=1).stderr
     assert "name must be set" in said
     assert "flush.size must be an integer, got `x`" in said
-    good.write_text(good.read_text().replace("bytes", "json") + "transform.sql=SELECT a FROM records\n")
+    good.write_text(good.read_text().replace("bytes", "json") + f"transform.sql={QUERY}\n")
     told = f"transform.sql itself is checked at the start, and by `penstock try {good}`\n"
     assert penstock("validate", str(good), "--dir", str(tmp_path / "none")).stderr == told
 

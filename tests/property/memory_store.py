@@ -32,7 +32,7 @@ class MemoryStore:
             raise OutcomeUnknownError(key)
         if fault == "late":
             self._arrive()
-            self.late.append((key, body))
+            self.late.append((key, bytes(body)))
             raise OutcomeUnknownError(key)
         self._put(key, body, precondition, metadata)
         self._arrive()

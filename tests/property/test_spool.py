@@ -33,13 +33,15 @@ def test_bytes_come_out_as_they_went_in_wherever_they_waited(steps):
             spools[number].write(data)
             expected[number] += data
         elif what == "take":
-            assert b"".join(spools[number].take()) == expected[number]
+            held = spools[number].take()
+            assert b"".join(held.pieces) == expected[number]
+            held.release()
             expected[number] = b""
         else:
             spools[number].clear()
             expected[number] = b""
         assert [len(each) for each in spools] == [len(each) for each in expected]
-        assert budget.used == sum(len(each.memory) for each in spools) <= budget.limit
+        assert budget.used == sum(each.in_memory for each in spools) <= budget.limit
     for spool, data in zip(spools, expected, strict=True):
         assert spool.reader().read() == data
     assert budget.used == 0
@@ -51,7 +53,9 @@ def test_blocks_on_disk_are_used_again():
     spool = budget.spool()
     for _ in range(50):
         spool.write(b"x" * 3 * BLOCK_SIZE)
-        assert len(b"".join(spool.take())) == 3 * BLOCK_SIZE
+        held = spool.take()
+        assert len(held) == 3 * BLOCK_SIZE
+        held.release()
     assert budget.spilled == 150
     assert budget._blocks == 3
     budget.close()

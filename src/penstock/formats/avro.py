@@ -11,7 +11,8 @@ import hashlib
 import lzma
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
 import cramjam
 import numpy as np
@@ -21,7 +22,7 @@ from penstock.spool import Budget
 from penstock.zstandard import zstd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -29,36 +30,33 @@ if TYPE_CHECKING:
     from penstock.formats.base import Rows
     from penstock.spool import Spool
 
+Block: TypeAlias = bytes | memoryview
 BLOCK_SIZE = 64 * 1024
 _ZSTD_LEVEL = 3
 _MAGIC = b"Obj\x01"
 
 
-def _null(block: bytes) -> bytes:
-    return block
-
-
-def _deflate(block: bytes) -> bytes:
+def _deflate(block: Block) -> bytes:
     compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
     return compressor.compress(block) + compressor.flush()
 
 
-def _snappy(block: bytes) -> bytes:
+def _snappy(block: Block) -> bytes:
     return bytes(cramjam.snappy.compress_raw(block)) + zlib.crc32(block).to_bytes(4, "big")
 
 
-def _zstandard(block: bytes) -> bytes:
+def _zstandard(block: Block) -> bytes:
     return zstd.compress(block, _ZSTD_LEVEL)
 
 
-def _xz(block: bytes) -> bytes:
+def _xz(block: Block) -> bytes:
     """The dictionary need not be larger than a block: with xz's usual 8 MiB every block would cost 94 MB of memory."""
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 2 * BLOCK_SIZE}]
     return lzma.compress(block, lzma.FORMAT_XZ, filters=filters)
 
 
-CODECS: dict[str, Callable[[bytes], bytes]] = {
-    "null": _null,
+CODECS: dict[str, Callable[[Block], bytes] | None] = {
+    "null": None,
     "deflate": _deflate,
     "snappy": _snappy,
     "bzip2": bz2.compress,
@@ -93,27 +91,28 @@ class AvroEncoder:
 
     header: bytes
     marker: bytes
-    compress: Callable[[bytes], bytes]
+    compress: Callable[[Block], bytes] | None
     pending: Spool
     _rows: int = 0
 
-    def write(self, chunk: Chunk, rows: Rows) -> Iterator[bytes]:
-        """The blocks that are full with these rows."""
+    def write(self, chunk: Chunk, rows: Rows) -> Iterator[Block]:
+        """The blocks that are full with these rows; a view is gone when the next one is asked for."""
         data, offsets = contiguous(chunk, rows)
         row, count = 0, len(offsets) - 1
         while row < count:
             end = _block_end(offsets, row, len(self.pending))
-            self.pending.write(data[offsets[row] : offsets[min(end, count)]].data)
+            part = data[offsets[row] : offsets[min(end, count)]].data
             self._rows += min(end, count) - row
             if end > count:
+                self.pending.write(part)
                 return
             row = end
-            yield from self._block()
+            yield from self._block(part)
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Block]:
         """The last block; a file without a record is still a file."""
         if self._rows:
-            yield from self._block()
+            yield from self._block(memoryview(b""))
         if self.header:
             yield self.header
 
@@ -121,10 +120,18 @@ class AvroEncoder:
         """No more than a block waits."""
         self.pending.clear()
 
-    def _block(self) -> Iterator[bytes]:
-        body = self.compress(b"".join(self.pending.take()))
-        yield self.header + long_bytes(self._rows) + long_bytes(len(body))
-        yield body
+    def _block(self, last: memoryview) -> Iterator[Block]:
+        """The block of what waits and of `last`. Without a codec nothing is copied here."""
+        parts: Iterable[Block]
+        if self.compress is None:
+            size = len(self.pending) + len(last)
+            parts = chain(self.pending.pieces(), (last,))
+        else:
+            waiting = len(self.pending) > 0
+            body = self.compress(b"".join([*map(bytes, self.pending.pieces()), last]) if waiting else last)
+            parts, size = (body,), len(body)
+        yield self.header + long_bytes(self._rows) + long_bytes(size)
+        yield from parts
         yield self.marker
         self.header, self._rows = b"", 0
 

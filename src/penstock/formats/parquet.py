@@ -151,7 +151,11 @@ class _Group:
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         self.lengths = []
-        return np.frombuffer(bytearray().join(self.spool.take()), dtype=np.uint8), offsets
+        data, at = np.empty(len(self.spool), dtype=np.uint8), 0
+        for piece in self.spool.pieces():
+            data[at : at + len(piece)] = piece
+            at += len(piece)
+        return data, offsets
 
 
 def groups(offsets: NDArray[np.int64], size: int, limit: int) -> Iterator[tuple[int, int, bool]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from penstock.errors import PenstockError, StoreUnavailable
+from penstock.spool import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -81,10 +82,14 @@ class OutcomeUnknownError(StoreUnavailable):
     """A write may or may not have happened: look before acting."""
 
 
+Body: TypeAlias = bytes | Held
+"""What is sent: bytes, or pieces of them that are held until they were."""
+
+
 class Store(Protocol):
     """The verbs. Each raises `StoreUnavailable` where the store does not answer or refuses."""
 
-    def put(self, key: str, body: bytes, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
+    def put(self, key: str, body: Body, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
         """Write an object whole; its ETag. Raises RefusedError, ConflictError, OutcomeUnknownError."""
         ...
 
@@ -112,7 +117,7 @@ class Store(Protocol):
         """Begin a multipart upload."""
         ...
 
-    def part(self, upload: Upload, number: int, body: bytes) -> Part:
+    def part(self, upload: Upload, number: int, body: Body) -> Part:
         """Upload one part; numbers begin at 1."""
         ...
 

@@ -31,11 +31,12 @@ from penstock.store.base import (
 from penstock.store.faults import code_of, is_passing, sentence, status_of
 from penstock.store.options import StoreOptions
 from penstock.store.retry import RetryPolicy
+from penstock.store.sending import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from penstock.store.base import Precondition
+    from penstock.store.base import Body, Precondition
     from penstock.store.options import Sending
 
 __all__ = ["S3Store", "StoreOptions", "connect", "store"]
@@ -98,18 +99,21 @@ class S3Store:
     def _sending(self) -> Sending:
         return self.options.sending
 
-    def _digest(self, body: bytes) -> dict[str, str]:
+    def _digest(self, body: Body) -> dict[str, str]:
         if not self._sending.digest:
             return {}
-        return {"ContentMD5": base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")}
+        digest = hashlib.md5(usedforsecurity=False)
+        for piece in (body,) if isinstance(body, bytes) else body.pieces:
+            digest.update(piece)
+        return {"ContentMD5": base64.b64encode(digest.digest()).decode("ascii")}
 
-    def put(self, key: str, body: bytes, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
+    def put(self, key: str, body: Body, precondition: Precondition, metadata: Mapping[str, str] | None = None) -> str:
         """Write an object whole."""
         extra = {**_condition(precondition), **self._sending.creating(), **self._digest(body)}
         answer = self._write(
             key,
             lambda: self.client.put_object(
-                Bucket=self.options.bucket, Key=key, Body=body, Metadata=dict(metadata or {}), **extra
+                Bucket=self.options.bucket, Key=key, Body=sendable(body), Metadata=dict(metadata or {}), **extra
             ),
         )
         return str(answer["ETag"])
@@ -193,7 +197,7 @@ class S3Store:
         )
         return Upload(key, answer["UploadId"])
 
-    def part(self, upload: Upload, number: int, body: bytes) -> Part:
+    def part(self, upload: Upload, number: int, body: Body) -> Part:
         """Upload one part; doing it twice is harmless."""
         extra = {**self._sending.touching(), **self._digest(body)}
         answer = self._read(
@@ -203,7 +207,7 @@ class S3Store:
                 Key=upload.key,
                 UploadId=upload.upload_id,
                 PartNumber=number,
-                Body=body,
+                Body=sendable(body),
                 **extra,
             ),
         )

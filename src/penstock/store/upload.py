@@ -15,6 +15,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, TypeVar
 
 import google_crc32c
+import numpy as np
 
 from penstock.crashpoints import reach
 from penstock.errors import StoreUnavailable
@@ -26,7 +27,7 @@ from penstock.store.ownership import CONNECTOR, CRC32C, FIRST_OFFSET, RECORDS, S
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from penstock.spool import Spool
+    from penstock.spool import Held, Spool
     from penstock.store.base import Part, Precondition, Store, Upload
     from penstock.store.tags import Tagging
 
@@ -76,25 +77,28 @@ class Uploads:
         """A writer for the object under `key`."""
         return ObjectWriter(self, key, self.owner.metadata(first_offset), self.budget.spool(), first_offset)
 
-    def submit(self, work: Callable[[], T], size: int = 0) -> Future[T]:
-        """Do it on a thread; waits while too much is under way. `size`: bytes that it holds until it is done.
+    def submit(self, work: Callable[[], T], held: Held | None = None) -> Future[T]:
+        """Do it on a thread; waits while too much is under way. `held`: what it sends, given back when it is done.
 
         What is larger than the bound goes alone. Work is begun in the order of its submission, so it may wait for
         what was submitted before it, and must submit nothing itself.
         """
+        size = 0 if held is None else len(held)
         with self._room:
             self._room.wait_for(lambda: self._has_room(size))
             self._waiting += 1
             self._bytes += size
         future = self.pool.submit(work)
-        future.add_done_callback(lambda _: self._release(size))
+        future.add_done_callback(lambda _: self._release(size, held))
         return future
 
     def _has_room(self, size: int) -> bool:
         fits = self._bytes == 0 or size == 0 or self._bytes + size <= self.most_bytes
         return fits and self._waiting < _MOST_UPLOADS
 
-    def _release(self, size: int) -> None:
+    def _release(self, size: int, held: Held | None) -> None:
+        if held is not None:
+            held.release()
         with self._room:
             self._waiting -= 1
             self._bytes -= size
@@ -137,7 +141,7 @@ class ObjectWriter:
             return self.uploads.submit(lambda: self._tagged(self._complete(), tags))
         body = self._take()
         content = self._content({**self.metadata, **_named(metadata), CRC32C: f"{self._crc:08x}"})
-        return self.uploads.submit(lambda: self._tagged(self._put(body, content), tags), len(body))
+        return self.uploads.submit(lambda: self._tagged(self._put(body, content), tags), body)
 
     def _tags(self, metadata: Mapping[str, str], end: int | None) -> dict[str, str]:
         tagging = self.uploads.tagging
@@ -154,11 +158,12 @@ class ObjectWriter:
         self.pending.clear()
         self._abort()
 
-    def _take(self) -> bytes:
+    def _take(self) -> Held:
         """What waits to be sent, counted and checksummed."""
-        body = b"".join(self.pending.take())
+        body = self.pending.take()
         self._size += len(body)
-        self._crc = google_crc32c.extend(self._crc, body)
+        for piece in body.pieces:
+            self._crc = google_crc32c.extend(self._crc, np.frombuffer(piece, np.uint8))
         return body
 
     def _content(self, metadata: Mapping[str, str], parts: tuple[Part, ...] = ()) -> Content:
@@ -178,13 +183,13 @@ class ObjectWriter:
             reach("part.after")
             return part
 
-        self._parts.append(self.uploads.submit(send, len(body)))
+        self._parts.append(self.uploads.submit(send, body))
 
     def _begin(self) -> tuple[Upload, Precondition]:
         condition = first_condition(self.uploads.store, self.key, self.uploads.owner, self.metadata)
         return self.uploads.store.begin(self.key, self.metadata), condition
 
-    def _put(self, body: bytes, content: Content) -> StoredObject:
+    def _put(self, body: Held, content: Content) -> StoredObject:
         reach("object.before")
         store = self.uploads.store
 
