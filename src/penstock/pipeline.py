@@ -48,7 +48,8 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int, result: str = "") 
         owner,
         config.part_size,
         tagging,
-        most_bytes=config.buffer_memory,
+        # Two parts, so that one is filled while another is sent, and no more than half of the budget beside them.
+        most_bytes=min(config.buffer_memory, max(config.buffer_memory // 2, 2 * config.part_size)),
         budget=budget,
     )
     pipeline = Pipeline(

@@ -78,7 +78,8 @@ class Budget:
 
     def _grew(self, spool: Spool, size: int) -> None:
         """A spool took bytes; the largest go to disk when there are too many."""
-        self._spools[id(spool)] = spool
+        if spool.in_memory == size:
+            self._spools[id(spool)] = spool
         self.used += size
         if self.used > self.limit:
             for each in sorted(self._spools.values(), key=lambda one: -one.in_memory):
@@ -133,9 +134,11 @@ class Spool:
         return self._disk_size + self.in_memory
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append bytes; they are copied."""
-        rest = memoryview(data).cast("B")
+        """Append bytes; they are copied. A view has to be one of bytes."""
+        rest = memoryview(data)
         size = len(rest)
+        if not size:
+            return
         while rest:
             if not self._memory or self._filled == len(self._memory[-1]):
                 self._memory.append(self._room(len(rest)))

@@ -87,9 +87,9 @@ class AvroFormat:
 
 @dataclass(slots=True)
 class AvroEncoder:
-    """Collects rows into blocks."""
+    """Collects rows into blocks. `before`: what stands before the next one, the header or the marker of the last."""
 
-    header: bytes
+    before: bytes
     marker: bytes
     compress: Callable[[Block], bytes] | None
     pending: Spool
@@ -113,8 +113,7 @@ class AvroEncoder:
         """The last block; a file without a record is still a file."""
         if self._rows:
             yield from self._block(memoryview(b""))
-        if self.header:
-            yield self.header
+        yield self.before
 
     def abandon(self) -> None:
         """No more than a block waits."""
@@ -130,10 +129,9 @@ class AvroEncoder:
             waiting = len(self.pending) > 0
             body = self.compress(b"".join([*map(bytes, self.pending.pieces()), last]) if waiting else last)
             parts, size = (body,), len(body)
-        yield self.header + long_bytes(self._rows) + long_bytes(size)
+        yield self.before + long_bytes(self._rows) + long_bytes(size)
         yield from parts
-        yield self.marker
-        self.header, self._rows = b"", 0
+        self.before, self._rows = self.marker, 0
 
 
 def _block_end(offsets: NDArray[np.int64], row: int, size: int) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _CODEC = 7  # attribute bits
 _CRC_FROM = 21  # the checksum covers a batch from its attributes on
-_ENOUGH = 8 << 20  # decompressed bytes that make one Records
+_ENOUGH = 2 << 20  # decompressed bytes that make one Records
 
 _LOOK = "look at it with kafka-dump-log on the broker, and repair the replica or delete the records up to there"
 _WRONG = {

@@ -19,7 +19,7 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)  # the lowest three bits of a batch's a
 _NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 _XERIAL = b"\x82SNAPPY\x00"  # Java's framing of snappy: magic, two versions, then blocks with their sizes
 _XERIAL_HEADER = 16
-_FIRST_SIZE = 16 << 20
+_FIRST_SIZE = 4 << 20
 
 
 class BodyError(Exception):

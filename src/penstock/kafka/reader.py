@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.model import Gather, PlannedRange, Records, TopicPartition
 
 
-_LEAST_PARTITION_FETCH, _MOST_FETCH = 4 * 1024 * 1024, 16 * 1024 * 1024
+_LEAST_PARTITION_FETCH, _MOST_FETCH = 2 << 20, 4 << 20
 
 
 @dataclass(frozen=True, slots=True)

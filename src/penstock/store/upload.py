@@ -121,7 +121,7 @@ class ObjectWriter:
 
     def write(self, buffer: bytes | memoryview) -> None:
         """Append bytes; they are copied."""
-        rest = memoryview(buffer).cast("B")
+        rest = memoryview(buffer)
         while rest:
             if len(self.pending) == self.uploads.part_size:
                 self._send_part()
