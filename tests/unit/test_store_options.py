@@ -280,3 +280,16 @@ def test_sweeping_goes_on_until_a_listing_that_is_cut_short_is_empty():
 def test_what_a_store_does_not_know_says_which_options_to_look_at():
     assert "407" in faults._ADVICE
     assert "s3.sse.customer.key" in faults._ADVICE["400"]
+
+
+@pytest.mark.parametrize(
+    ("url", "digest"),
+    [
+        ("", "UNSIGNED-PAYLOAD"),
+        ("store.url=https://s3.example", "UNSIGNED-PAYLOAD"),
+        ("store.url=http://s3.example", hashlib.sha256(b"x").hexdigest()),
+    ],
+)
+def test_bodies_are_hashed_for_the_signature_where_no_tls_guards_them(url, digest):
+    (request,) = sent(options_of(f"s3.region=us-west-2\n{url}\n"), put)
+    assert text_of(request, "X-Amz-Content-SHA256") == digest

@@ -79,9 +79,15 @@ class _Ranged(io.RawIOBase):
         data = self._store.get(self._key, self._at, stop if self._size is None else min(stop, self._size))
         buffer[: len(data)] = data
         self._at += len(data)
-        if len(data) < len(buffer):
+        if 0 < len(data) < len(buffer):  # nothing at all: the end may lie anywhere before
             self._size = self._at
         return len(data)
+
+    def readall(self) -> bytes:
+        """The rest by one request."""
+        data = self._store.get(self._key, self._at)
+        self._at += len(data)
+        return data
 
     def _length(self) -> int:
         if self._size is None:
