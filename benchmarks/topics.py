@@ -69,11 +69,11 @@ class Topic:
         """The next batch of a partition on its way to `goal` records, counted as sent."""
         at, size = self.filled[partition], self.shape.per_batch
         first_ms = FIRST_MS + at * self.shape.step_ms
-        self.filled[partition] = min(at + size, goal)
         index, inside = divmod(at, size)
-        if inside or goal - at < size:
+        count = min(size - inside, goal - at)  # behind a short batch another one, so that whole ones follow again
+        self.filled[partition] = at + count
+        if count < size:
             number = index % len(self._template) * size + inside
-            count = self.filled[partition] - at
             return stamped(batch(self.shape, self._schema_id, number, count), first_ms)
         return stamped(self._template[index % len(self._template)], first_ms)
 
