@@ -140,8 +140,10 @@ class Contender:
 
     @classmethod
     @contextlib.contextmanager
-    def running(cls, name: str, arena: Arena, peer: SparkPeer | None) -> Iterator[Contender]:
-        """Start it in a session of its own."""
+    def running(
+        cls, name: str, arena: Arena, peer: SparkPeer | None, more: Mapping[str, str] | None = None
+    ) -> Iterator[Contender]:
+        """Start it in a session of its own. `more`: of its environment."""
         command, environment = _launch(name, arena, peer)
         log = _ROOT / "build" / "bench" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +156,7 @@ class Contender:
                 text=True,
                 start_new_session=True,
                 cwd=_ROOT,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, **(more or {})},
             )
         contender = cls(name, arena, process)
         try:

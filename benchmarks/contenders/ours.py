@@ -116,7 +116,7 @@ _KINDS = {"until_done": until_done, "stay": stay, "cycles": cycles, "read": read
 
 def main() -> None:
     """Serve jobs with `{"kind": ..., "properties": ..., "worker": ...}`."""
-    spark = session(int(os.environ["BENCH_TASKS"]), {})
+    spark = session(int(os.environ["BENCH_TASKS"]), {}, rows="BENCH_ROWS" in os.environ)
 
     def run(job: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -150,7 +150,8 @@ class Sink:
 
     def _open(self, spark: SparkSession | None) -> Running:
         crashpoints.arm()
-        get = functools.cache(lambda: spark or session(self.config.tasks_max, self.config.spark))
+        config = self.config
+        get = functools.cache(lambda: spark or session(config.tasks_max, config.spark, rows=config.transform.wanted))
         job = SparkJob(get, self.kafka, self.config.tasks_max)
         transforming = TransformingJob(job, functools.partial(_transformer, get, self.kafka), self.config.tasks_max)
         return Running.open(self.config, self.kafka, transforming, transforming.prepare)

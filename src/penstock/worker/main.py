@@ -36,7 +36,7 @@ def main(directory: Path, port: int) -> None:
     def make_sink(config: Mapping[str, str]) -> Sink:
         return Sink.from_properties(config, directory=directory)
 
-    shared = functools.cache(lambda: session(os.cpu_count() or 1, {}))
+    shared = functools.cache(lambda: session(os.cpu_count() or 1, {}, rows=True))
     starting = threading.Lock()
 
     def spark() -> object:
