@@ -15,7 +15,6 @@ from benchmarks.topics import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
 
     from benchmarks.arena import Run
     from benchmarks.spark_peer import SparkPeer
@@ -69,11 +68,6 @@ def sources(
     topic.delete()
     arena.delete("")
     return rows
-
-
-def _with_rows(arena: Arena) -> AbstractContextManager[Contender]:
-    """Ours with the session that `penstock` builds where records go through Spark."""
-    return Contender.running(OURS, arena, None, _ROWS)
 
 
 def _whole(records: int) -> int:
@@ -143,7 +137,7 @@ def _transformed(arena: Arena, topic: Topic, runs: int, tell: Callable[[str], No
         "`SELECT *`": replace(_AVRO, properties={**_AVRO.properties, "transform.sql": _ALL}),
         "filtered and hashed": replace(_AVRO, properties={**_AVRO.properties, "transform.sql": _HASHED}),
     }
-    with Contender.running(OURS, arena, None) as plain, _with_rows(arena) as ours:
+    with Contender.running(OURS, arena, None) as plain, Contender.running(OURS, arena, None, _ROWS) as ours:
         found: dict[str, list[Run]] = {what: [] for what in cases}
         for number in range(runs + 1):
             for what, case in cases.items():

@@ -37,6 +37,14 @@ class Found:
     value: bytes
 
 
+def readable(key: bytes | None, value: bytes, frames: Frames) -> dict[str, str | None]:
+    """A record for people: bytes as text, with backslashes where they are none; the key where frames have one."""
+    shown: dict[str, str | None] = {"value": value.decode("utf-8", "backslashreplace")}
+    if frames.keys:
+        shown["key"] = None if key is None else key.decode("utf-8", "backslashreplace")
+    return shown
+
+
 def read_index(store: Store, key: str) -> tuple[Member, ...]:
     """The members of the object `key`. Raises `NotFoundError` without an index, `PenstockError` for a damaged one."""
     name = key.removesuffix(".gz") + INDEX_EXTENSION

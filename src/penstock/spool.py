@@ -23,6 +23,11 @@ _KEPT = 0.75  # of the limit, after a spill: so that not every write spills
 _LEAST = 512  # bytes that the first block of a spool takes
 
 
+def local_folder() -> str:
+    """Where files of a task may be: Spark's own folder, which goes when Spark does, or that for temporary files."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or tempfile.gettempdir()
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Bytes in memory, in pieces that stay as they are until `release`, which is called once, by any thread."""
@@ -94,9 +99,8 @@ class Budget:
     def _put(self, data: memoryview) -> int:
         """Write a block; its number."""
         if self._file is None:
-            local = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
             self._file = tempfile.TemporaryFile(  # noqa: SIM115 - open as long as the task
-                prefix="penstock-", buffering=0, dir=local or None
+                prefix="penstock-", buffering=0, dir=local_folder()
             )
         if not self._free:
             self._free.append(self._blocks)

@@ -105,6 +105,12 @@ def test_what_cannot_be_read_is_said_in_one_sentence(connect, topic, file, run, 
         ([named, "nonsense"], UsageError, "say TOPIC-PARTITION or TOPIC-PARTITION@OFFSET"),
         ([named, f"{topic}-0@1", "--from-offset", "1"], UsageError, "give the offset once"),
         ([f"s3://{bucket}/x.json", f"{topic}-0"], UsageError, "goes with the NAME of a connector"),
+        (
+            [f"s3://{bucket}/x.parquet", "--connector", named],
+            PenstockError,
+            f"no object `x.parquet` in bucket `{bucket}",
+        ),
+        (["s3://no-such-bucket/x.parquet", "--connector", named], PenstockError, "bucket `no-such-bucket`"),
     ):
         with pytest.raises(kind, match=words):
             run("read", *arguments)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_store import MemoryStore
 
+from penstock.errors import PenstockError
 from penstock.spool import Budget
 from penstock.store import local
 from penstock.store.base import Anything, NotFoundError
@@ -51,6 +52,16 @@ def test_a_copy_is_the_object_with_its_size_and_checksum(data):
     with patch.object(local, "_PIECE", PIECE), local.copied(stored(data), "k") as copy:
         assert (copy.file.read(), copy.size) == (data, len(data))
         assert copy.crc32c == f"{google_crc32c.value(data):08x}"
+
+
+def test_a_disk_that_does_not_take_a_copy_is_named(monkeypatch):
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere,/elsewhere")
+    monkeypatch.setattr(local, "_PIECE", PIECE)
+    with (
+        pytest.raises(PenstockError, match=r"`k` does not fit into /nowhere after 16 bytes: .*; make room there"),
+        local.copied(stored(b"x" * 3 * PIECE), "k"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("size", [0, PIECE - 1, PIECE, 5 * PIECE + 1])

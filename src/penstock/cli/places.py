@@ -13,22 +13,29 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)(?:[@=](?P<offset>\d+))?", re.ASCII)
 
 
-def place(text: str, sign: str = "@") -> tuple[TopicPartition, int | None]:
-    """`TOPIC-PARTITION`, or with an offset behind `sign`. Raises UsageError."""
-    from penstock.model import TopicPartition
-
-    found = _PLACE.fullmatch(text)
-    if found is None or (found["offset"] is not None and sign not in text):
-        msg = f"say TOPIC-PARTITION or TOPIC-PARTITION{sign}OFFSET, for instance s3_topic-0{sign}4; got `{text}`"
+def place(text: str) -> tuple[TopicPartition, int | None]:
+    """`TOPIC-PARTITION`, or with `@` and an offset. Raises UsageError."""
+    found = _read(text, "@")
+    if found is None:
+        msg = f"say TOPIC-PARTITION or TOPIC-PARTITION@OFFSET, for instance s3_topic-0@4; got `{text}`"
         raise UsageError(msg)
-    offset = None if found["offset"] is None else int(found["offset"])
-    return TopicPartition(found["topic"], int(found["partition"])), offset
+    return found
 
 
 def at_offset(text: str, sign: str) -> tuple[TopicPartition, int]:
     """`TOPIC-PARTITION`, `sign` and an offset. Raises UsageError."""
-    tp, offset = place(text, sign)
-    if offset is None:
+    found = _read(text, sign)
+    if found is None or found[1] is None:
         msg = f"say TOPIC-PARTITION{sign}OFFSET, for instance s3_topic-0{sign}4; got `{text}`"
         raise UsageError(msg)
-    return tp, offset
+    return found[0], found[1]
+
+
+def _read(text: str, sign: str) -> tuple[TopicPartition, int | None] | None:
+    from penstock.model import TopicPartition
+
+    found = _PLACE.fullmatch(text)
+    if found is None or (found["offset"] is not None and sign not in text):
+        return None
+    tp = TopicPartition(found["topic"], int(found["partition"]))
+    return tp, None if found["offset"] is None else int(found["offset"])

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from penstock.frames import Frames
-    from penstock.seeking import Found
     from penstock.store.s3 import S3Store
 
 _EXAMPLE = """\
@@ -93,7 +92,7 @@ def _sought(
     store: S3Store, key: str, connector: Path | None, start: int, limit: int | None
 ) -> Iterator[dict[str, Any]] | None:
     """None where the object has no index."""
-    from penstock.seeking import read_index, records
+    from penstock.seeking import read_index, readable, records
     from penstock.store.base import NotFoundError
 
     try:
@@ -101,14 +100,10 @@ def _sought(
     except NotFoundError:
         return None
     frames = _frames(connector)
-    return (_shown(found, frames) for found in records(store, key, index, frames, start, limit))
-
-
-def _shown(found: Found, frames: Frames) -> dict[str, Any]:
-    shown = {"offset": found.offset, "value": found.value.decode("utf-8", "backslashreplace")}
-    if frames.keys:
-        shown["key"] = None if found.key is None else found.key.decode("utf-8", "backslashreplace")
-    return shown
+    return (
+        {"offset": each.offset, **readable(each.key, each.value, frames)}
+        for each in records(store, key, index, frames, start, limit)
+    )
 
 
 def _whole(store: S3Store, key: str) -> Iterator[Any]:

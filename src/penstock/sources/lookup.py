@@ -68,7 +68,7 @@ def _of(
             pass
         else:
             for found in seeking.records(opened, stored.key, index, framing.frames, start, limit):
-                yield {"offset": found.offset, **_shown(found.key, found.value, framing)}
+                yield {"offset": found.offset, **seeking.readable(found.key, found.value, framing.frames)}
             return
     file = ranged(opened, stored.key, stored.size)
     values = _raw(file, stored.key, framing) if is_raw else ({"value": each} for each in read.records(file, stored.key))
@@ -82,12 +82,4 @@ def _of(
 def _raw(file: Any, key: str, framing: Framing) -> Iterator[dict[str, Json]]:  # noqa: ANN401
     for some in framing.rows(iter(partial(unpacked(file, key).read, _PIECE), b"")):
         for row in some.to_pylist():
-            yield _shown(row.get("key"), row["value"], framing)
-
-
-def _shown(key: bytes | None, value: bytes, framing: Framing) -> dict[str, Json]:
-    """Bytes as text; where they are none, with backslashes."""
-    shown: dict[str, Json] = {"value": value.decode("utf-8", "backslashreplace")}
-    if framing.frames.keys:
-        shown["key"] = None if key is None else key.decode("utf-8", "backslashreplace")
-    return shown
+            yield seeking.readable(row.get("key"), row["value"], framing.frames)

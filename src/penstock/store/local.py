@@ -10,6 +10,8 @@ from typing import IO, TYPE_CHECKING, cast
 
 import google_crc32c
 
+from penstock.errors import PenstockError
+from penstock.spool import local_folder
 from penstock.store.base import NotFoundError
 
 if TYPE_CHECKING:
@@ -31,12 +33,20 @@ class Copy:
 
 @contextmanager
 def copied(store: Store, key: str) -> Iterator[Copy]:
-    """While entered, the object in a temporary file, which is in memory up to 8 MiB. Raises as `Store.get` does."""
-    with tempfile.SpooledTemporaryFile(max_size=_PIECE) as file:
+    """While entered, the object in a temporary file, which is in memory up to 8 MiB.
+
+    Raises as `Store.get` does, and PenstockError where the local disk does not take it.
+    """
+    folder = local_folder()
+    with tempfile.SpooledTemporaryFile(max_size=_PIECE, dir=folder) as file:
         crc = size = 0
         while True:
             piece = store.get(key, size, size + _PIECE)
-            file.write(piece)
+            try:
+                file.write(piece)
+            except OSError as error:
+                msg = f"`{key}` does not fit into {folder} after {size} bytes: {error}; make room there"
+                raise PenstockError(msg) from error
             crc, size = google_crc32c.extend(crc, piece), size + len(piece)
             if len(piece) < _PIECE:
                 break
@@ -93,6 +103,7 @@ class _Ranged(io.RawIOBase):
         if self._size is None:
             head = self._store.head(self._key)
             if head is None:
+                self._store.get(self._key, 0, 1)  # tells a bucket that is not there from an object
                 msg = f"there is no object `{self._key}`"
                 raise NotFoundError(msg)
             self._size = head.size

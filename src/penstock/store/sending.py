@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,11 +40,10 @@ class Pieces:
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to the beginning of a piece, or to the end. Raises ValueError for any other place."""
-        at = offset + (len(self) if whence == io.SEEK_END else 0)
-        self._next = 0
-        while self.tell() < at:
-            self._next += 1
-        if self.tell() != at or whence == io.SEEK_CUR:
+        at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: len(self)}[whence]
+        edges = list(accumulate(map(len, self._held.pieces), initial=0))
+        if at not in edges:
             msg = f"byte {at} is not where a piece begins"
             raise ValueError(msg)
+        self._next = edges.index(at)
         return at

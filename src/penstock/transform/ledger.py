@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from penstock.spool import local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +53,7 @@ _DONE = "done"
 
 def place(job: str, task: int) -> Path:
     """Where the ledger of a task's attempt is: below Spark's own folder, which goes when Spark does."""
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-    return Path(local or tempfile.gettempdir()) / f"penstock-{job}-{task}"
+    return Path(local_folder()) / f"penstock-{job}-{task}"
 
 
 @dataclass(slots=True)
