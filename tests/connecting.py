@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -18,6 +18,7 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from penstock.job import Spec, run_share
+from penstock.summary import CycleSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +54,7 @@ class Outcome:
     faults: list[str]
     open: int
     warnings: tuple[str, ...] = ()
+    committed: CycleSummary = field(default_factory=CycleSummary)
 
 
 @dataclass

@@ -51,13 +51,13 @@ def main() -> None:
     from penstock.job import SparkJob  # noqa: PLC0415 - imports are a part
     from penstock.loading import load  # noqa: PLC0415
     from penstock.running import Running  # noqa: PLC0415
-    from penstock.spark import session  # noqa: PLC0415
+    from penstock.spark import context  # noqa: PLC0415
 
     step("imports")
     config, kafka = load(given["properties"], given["worker"], None)
     step("configuration")
-    spark = session(config.tasks_max, config.spark)
-    step("spark session")
+    spark = context(config.tasks_max, config.spark)
+    step("spark")
     job = _Timed(SparkJob(lambda: spark, kafka, config.tasks_max))
     with Running.open(config, kafka, job) as running:
         step("checks, takeover")

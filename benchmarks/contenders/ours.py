@@ -1,4 +1,4 @@
-"""Penstock as a long-lived process: one Spark session, and a new connector for each job."""
+"""Penstock as a long-lived process: one Spark, and a new connector for each job."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from penstock.job import SparkJob
 from penstock.kafka import cluster
 from penstock.loading import load
 from penstock.running import Running
-from penstock.spark import session
+from penstock.spark import context, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from penstock.summary import Activity
 
+TASKS = int(os.environ["BENCH_TASKS"])
 _IDLE_LOOKS = 5
 
 
-def until_done(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
+def until_done(job: dict[str, Any], _: SparkContext) -> dict[str, Any]:
     """Everything that is in the topic."""
-    summary = Sink.from_properties(job["properties"], job["worker"]).run(spark, until_done=True)
+    summary = Sink.from_properties(job["properties"], job["worker"]).run(until_done=True)
     if summary.faults:
         return {"error": str(summary.faults[0])}
     return {"records": summary.committed.records}
 
 
-def stay(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
+def stay(job: dict[str, Any], _: SparkContext) -> dict[str, Any]:
     """Run on for `seconds`, or until `records` are committed: when how many were, and how often Kafka was asked."""
     told: list[tuple[float, int]] = []
     stop = threading.Event()
@@ -51,12 +52,12 @@ def stay(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
     timer = threading.Timer(job["seconds"], stop.set)
     timer.start()
     with _counting_requests() as asked:
-        Sink.from_properties(job["properties"], job["worker"]).run(spark, stop=stop, tell=hear)
+        Sink.from_properties(job["properties"], job["worker"]).run(stop=stop, tell=hear)
     timer.cancel()
     return {"records": told[-1][1], "told": told, "kafka_requests": asked}
 
 
-def cycles(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
+def cycles(job: dict[str, Any], spark: SparkContext) -> dict[str, Any]:
     """Cycle by cycle: how long opening took, each cycle, and a look at Kafka when there is nothing to do."""
     config, kafka = load(job["properties"], job["worker"], None)
     began = time.monotonic()
@@ -78,8 +79,9 @@ def cycles(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
     return {"records": records, "open_s": opened, "cycles_s": busy, "idle_s": idle}
 
 
-def read(job: dict[str, Any], spark: SparkSession) -> dict[str, Any]:
+def read(job: dict[str, Any], _: SparkContext) -> dict[str, Any]:
     """A DataFrame of ours to its end. What is registered starts Python processes of Spark's own, so not before."""
+    spark = session(TASKS, {})
     register(spark)
     return to_noop(job, spark)
 
@@ -116,7 +118,7 @@ _KINDS = {"until_done": until_done, "stay": stay, "cycles": cycles, "read": read
 
 def main() -> None:
     """Serve jobs with `{"kind": ..., "properties": ..., "worker": ...}`."""
-    spark = session(int(os.environ["BENCH_TASKS"]), {}, rows="BENCH_ROWS" in os.environ)
+    spark = context(TASKS, {}, rows="BENCH_ROWS" in os.environ)
 
     def run(job: dict[str, Any]) -> dict[str, Any]:
         try:

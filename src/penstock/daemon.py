@@ -6,8 +6,12 @@ libraries would start are told not to (decision 0012).
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import sys
+import zipimport
+from pathlib import Path
 
 _NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
@@ -22,8 +26,29 @@ def load() -> None:
 
     for module in ALWAYS:
         module.warm()
+    _forget_archives()
     gc.collect()
     gc.freeze()  # a later collection would write to the shared pages, and so copy them
+    _give_back()
+
+
+def _forget_archives() -> None:
+    """Drop what remembers the names in pyspark.zip and Spark's own jar, which is on the path too and has no Python.
+
+    Each package of the zip has a finder of its own, and a worker's first task has all of them read the whole archive
+    again: 24 MB a worker. What is imported later makes new ones.
+    """
+    sys.path[:] = [each for each in sys.path if not Path(each).match("spark-core_*.jar")]
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimport.zipimporter):
+            del sys.path_importer_cache[path]
+
+
+def _give_back() -> None:
+    """Return what loading took and freed to the system (glibc): workers would use it, each in copies of its own."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from penstock.rangewriter import RangeWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from penstock.config import SinkConfig
     from penstock.kafka.settings import KafkaSettings
@@ -51,9 +51,9 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """Runs plans on a Spark session, `tasks` at once."""
+    """Runs plans on Spark, `tasks` at once."""
 
-    session: Callable[[], SparkSession]
+    context: Callable[[], SparkContext]
     kafka: KafkaSettings
     tasks: int
     tag: str = field(default_factory=lambda: f"penstock-{uuid.uuid4().hex}")
@@ -67,32 +67,32 @@ class SparkJob:
         shares = split(plan.ranges, self.tasks)
         run = partial(run_share, Spec(config, self.kafka, seq, plan.now_ms))
         reach("job.started")
-        with self.tagged() as session:
-            return on_spark(session, shares, run)
+        with self.tagged() as context:
+            return on_spark(context, shares, run)
 
     @contextmanager
-    def tagged(self) -> Iterator[SparkSession]:
-        """The session; what this thread runs on it meanwhile can be cancelled."""
-        session = self.session()
-        session.sparkContext.addJobTag(self.tag)
+    def tagged(self) -> Iterator[SparkContext]:
+        """Spark; what this thread runs on it meanwhile can be cancelled."""
+        context = self.context()
+        context.addJobTag(self.tag)
         try:
-            yield session
+            yield context
         finally:
-            session.sparkContext.removeJobTag(self.tag)
+            context.removeJobTag(self.tag)
 
     def cancel(self) -> None:
         """End what runs, from another thread; it raises `JobFailed` then."""
-        self.session().sparkContext.cancelJobsWithTag(self.tag)
+        self.context().cancelJobsWithTag(self.tag)
 
 
-def on_spark(session: SparkSession, shares: Sequence[T], run: Callable[[T], Iterable[U]]) -> list[U]:
+def on_spark(context: SparkContext, shares: Sequence[T], run: Callable[[T], Iterable[U]]) -> list[U]:
     """What `run` gives for each share, a Spark task each.
 
     Raises:
         JobFailed: Spark gave up on it, for a reason of its own.
     """
     try:
-        found: list[U] = session.sparkContext.parallelize(shares, len(shares)).flatMap(run).collect()
+        found: list[U] = context.parallelize(shares, len(shares)).flatMap(run).collect()
     except (Py4JError, PySparkException, OSError) as error:
         msg = f"the Spark job failed: {cause(error)}"
         raise JobFailed(msg) from error

@@ -49,7 +49,7 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int, result: str = "") 
         config.part_size,
         tagging,
         # Two parts, so that one is filled while another is sent, and no more than half of the budget beside them.
-        most_bytes=min(config.buffer_memory, max(config.buffer_memory // 2, 2 * config.part_size)),
+        memory=config.buffer_memory,
         budget=budget,
     )
     pipeline = Pipeline(

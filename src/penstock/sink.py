@@ -20,7 +20,7 @@ from penstock.loop import keep_running, open_patiently, silent
 from penstock.pipeline import check
 from penstock.report import RunSummary, SinkStatus, run_summary, running_status, stored_status
 from penstock.running import Running
-from penstock.spark import session
+from penstock.spark import context, session
 from penstock.summary import Activity, CycleSummary, FlushRequest
 from penstock.transform.job import TransformingJob
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from penstock.config import SinkConfig
@@ -151,9 +152,18 @@ class Sink:
     def _open(self, spark: SparkSession | None) -> Running:
         crashpoints.arm()
         config = self.config
-        get = functools.cache(lambda: spark or session(config.tasks_max, config.spark, rows=config.transform.wanted))
-        job = SparkJob(get, self.kafka, self.config.tasks_max)
-        transforming = TransformingJob(job, functools.partial(_transformer, get, self.kafka), self.config.tasks_max)
+
+        @functools.cache
+        def core() -> SparkContext:
+            rows = config.transform.wanted
+            return context(config.tasks_max, config.spark, rows=rows) if spark is None else spark.sparkContext
+
+        @functools.cache
+        def sql() -> SparkSession:
+            return spark or session(config.tasks_max, config.spark)
+
+        job = SparkJob(core, self.kafka, config.tasks_max)
+        transforming = TransformingJob(job, functools.partial(_transformer, sql, self.kafka), config.tasks_max)
         return Running.open(self.config, self.kafka, transforming, transforming.prepare)
 
     @contextmanager

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CycleSummary:
-    """What a cycle, or several, committed."""
+    """What a cycle, or several, committed. Records are counted by their values, not again in their keys or an index."""
 
     records: int = 0
     objects: int = 0
@@ -23,7 +23,7 @@ class CycleSummary:
         """With another cycle added."""
         objects = [o for commit in cycle.commits for o in commit.objects]
         return CycleSummary(
-            self.records + sum(o.records for o in objects),
+            self.records + sum(o.records for o in objects if o.view == "value"),
             self.objects + len(objects),
             self.bytes + sum(o.size for o in objects),
         )

@@ -69,9 +69,9 @@ def connect(s3, bucket, make_topic, write_records, describe, opened) -> Callable
         name = topic or make_topic(max((r.partition for r in records), default=0) + 1)
         write_records(name, records)
         with opened(describe(name, properties, avro=any(r.schema is not None for r in records))) as running:
-            keep_running(running, threading.Event(), until_done=True)
+            committed = keep_running(running, threading.Event(), until_done=True)
             faults = [fault.message for fault in running.engine.faults.values()]
             still_open = sum(count for _, count in run_summary(running, CycleSummary()).open)
-            return Outcome(stored(s3, bucket, name), faults, still_open, running.config.warnings)
+            return Outcome(stored(s3, bucket, name), faults, still_open, running.config.warnings, committed)
 
     return run

@@ -191,6 +191,7 @@ def test_block_gzip_in_the_sink_s_own_layout(connect, s3, bucket):
     outcome = connect([Rec(b"one", key=b"a"), Rec(b"two"), Rec(b"three", key=b"c")], properties)
     name = "partition=0/0+0000000000"
     assert sorted(outcome.objects) == [f"{name}.gz", f"{name}.index"]
+    assert (outcome.committed.records, outcome.committed.objects) == (3, 2)
     listed = [each["Key"] for each in s3.list_objects_v2(Bucket=bucket, Prefix="topics/")["Contents"]]
     body, index = (s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in sorted(listed))
     assert gzip.decompress(body) == b"a:one\n:two\nc:three\n"

@@ -14,7 +14,7 @@ from connecting import Rec
 from penstock.audit import auditing
 from penstock.audit.auditing import audit
 from penstock.loading import load
-from penstock.spark import session
+from penstock.spark import context
 
 pytestmark = pytest.mark.stack
 
@@ -318,7 +318,7 @@ def test_another_compression_of_the_same_records_is_the_same(connect, verify, s3
 
 @pytest.fixture
 def spark():
-    opened = session(1, {})
+    opened = context(1, {})
     yield opened
     opened.stop()
 

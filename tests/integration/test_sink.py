@@ -15,9 +15,11 @@ import pytest
 import requests
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock import Sink
+from penstock.spark import session
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -188,7 +190,21 @@ def test_flush_closes_what_is_open_through_the_python_api(stack, s3, bucket, wor
         assert status.partitions[1].last_object.endswith("+1+0000000000.bin")
         assert sorted(bodies(s3, bucket).values()) == [b"1\n2\n3\n", b"4\n", b"only\n"]
     finally:
-        SparkSession.getActiveSession().stop()
+        SparkContext.getOrCreate().stop()
+
+
+def test_spark_sql_is_started_when_somebody_asks_for_it(stack, worker, connector, make_topic):
+    topic = make_topic()
+    produce(stack, topic, [b"1", b"2", b"3"])
+    sink = Sink.from_properties(connector(topic, format_class="bytes", value_converter="bytes"), worker)
+    try:
+        assert sink.run(until_done=True).committed.records == 3
+        context = SparkContext.getOrCreate()
+        assert SparkSession.getActiveSession() is None
+        assert session(1, {}).sparkContext is context
+        assert session(1, {}).range(3).count() == 3
+    finally:
+        SparkContext.getOrCreate().stop()
 
 
 def test_objects_of_several_parts(stack, s3, bucket, worker, connector, make_topic):

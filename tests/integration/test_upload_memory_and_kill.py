@@ -22,7 +22,7 @@ options, size = pickle.loads(bytes.fromhex(os.environ["OPTIONS"])), int(sys.argv
 opened = store(options)
 opened.check()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-writer = Uploads(opened, Owner("x", 5), 5 << 20, most_bytes=20 << 20).open("topics/t/big", 0)
+writer = Uploads(opened, Owner("x", 5), 5 << 20, memory=40 << 20).open("topics/t/big", 0)
 block = os.urandom(1 << 20)
 for _ in range(size):
     writer.write(block)

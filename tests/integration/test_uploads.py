@@ -190,7 +190,8 @@ def test_of_eight_that_write_one_key_one_wins_and_its_bytes_stay(s3store):
         s3store.delete("k")
 
 
-def test_encoding_waits_once_enough_bytes_are_in_flight(s3store):
+@pytest.mark.parametrize(("memory", "most_parts"), [(1, 1), (2, 2), (3, 2), (8, 4)])
+def test_encoding_waits_once_enough_bytes_are_in_flight(s3store, memory, most_parts):
     held, most = [], []
     gate = threading.Event()
 
@@ -202,7 +203,7 @@ def test_encoding_waits_once_enough_bytes_are_in_flight(s3store):
         held.remove(len(body))
         return stored
 
-    uploads = Uploads(Faulty(s3store, part=part), Owner("x", 5), PART, most_bytes=2 * PART)
+    uploads = Uploads(Faulty(s3store, part=part), Owner("x", 5), PART, memory=memory * PART)
     futures = []
 
     def encode():
@@ -213,14 +214,14 @@ def test_encoding_waits_once_enough_bytes_are_in_flight(s3store):
 
     encoder = threading.Thread(target=encode)
     encoder.start()
-    while len(held) < 2:
+    while len(held) < most_parts:
         time.sleep(0.01)
     assert not futures
     gate.set()
     encoder.join()
     wait(futures)
     assert futures[0].result().size == 6 * PART
-    assert max(most) <= 2 * PART
+    assert max(most) == most_parts * PART
 
 
 def test_replacing_what_is_gone_is_refused_and_a_range_may_be_open(s3store):

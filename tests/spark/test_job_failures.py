@@ -38,7 +38,7 @@ def task(what):
 def test_a_task_that_raises_or_dies_is_a_failed_job_in_one_line(spark, monkeypatch, what, words):
     monkeypatch.setattr(job_module, "run_share", task(what))
     with pytest.raises(JobFailed) as caught:
-        SparkJob(lambda: spark, None, 1)(PLAN, None, 1)
+        SparkJob(lambda: spark.sparkContext, None, 1)(PLAN, None, 1)
     assert str(caught.value).startswith(words)
     assert "\n" not in str(caught.value)
 
@@ -57,7 +57,7 @@ class Lost:
 
 def test_a_job_that_hangs_is_cancelled_when_a_newer_instance_took_over(spark, monkeypatch):
     monkeypatch.setattr(job_module, "run_share", task("hangs"))
-    job = SparkJob(lambda: spark, None, 1)
+    job = SparkJob(lambda: spark.sparkContext, None, 1)
     with pytest.raises(TakenOverError, match="connector `x` was taken over"):
         Watched(job, Lost(spark), 0.1)(PLAN, None, 1)
     assert spark.range(3).count() == 3  # the session goes on, for whoever else uses it

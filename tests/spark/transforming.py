@@ -68,7 +68,7 @@ class Connector:
         """It holds its state log."""
         config, kafka = load(self.properties(more), {"bootstrap.servers": self.stack.bootstrap_servers}, None)
         transformer = Transformer(lambda: self.spark, kafka)
-        job = TransformingJob(SparkJob(lambda: self.spark, kafka, 2), lambda: transformer, 2)
+        job = TransformingJob(SparkJob(lambda: self.spark.sparkContext, kafka, 2), lambda: transformer, 2)
         return Running.open(config, kafka, job, job.prepare)
 
     def run(self, more: Mapping[str, str | None]) -> list[str]:

@@ -24,7 +24,7 @@ from penstock.stores import state_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from penstock.audit.history import History, Move
     from penstock.config import SinkConfig
@@ -72,14 +72,14 @@ class Batch:
 def audit(
     config: SinkConfig,
     kafka: KafkaSettings,
-    session: Callable[[], SparkSession],
+    context: Callable[[], SparkContext],
     *,
     read_contents: bool = True,
     against_kafka: bool = False,
 ) -> Report:
     """Everything that is not as it must be; changes nothing, and a connector may run meanwhile.
 
-    `session`: asked for a Spark session only where there is more to read than one process does in seconds.
+    `context`: asked for Spark only where there is more to read than one process does in seconds.
 
     Raises:
         UnavailableError: the store, or with `against_kafka` Kafka or the Schema Registry, does not answer.
@@ -92,7 +92,7 @@ def audit(
     stored = listed | _looked_up(opened, [key for key in objects if key not in listed])
     results: list[Result] = [*broken, *accounts.check(history), *bucket.differences(objects, stored), *history.notes]
     results += _strangers(config, opened, shaped, history, [key for key in listed if key not in objects])
-    run = partial(_run, session, config.tasks_max)
+    run = partial(_run, context, config.tasks_max)
     items = [Item(each, shaped.by(move)) for move, each in history.objects.values() if _is_whole(each, stored)]
     if read_contents:
         size = sum(each.object.size for each in items)
@@ -212,7 +212,7 @@ def _batches(kafka: KafkaSettings, shaped: _Shaped, history: History, results: l
 
 
 def _run(
-    session: Callable[[], SparkSession],
+    context: Callable[[], SparkContext],
     tasks: int,
     work: Callable[[Sequence[T]], Iterable[Result]],
     items: Sequence[T],
@@ -223,7 +223,7 @@ def _run(
     if few or not items:
         return list(work(items))
     shares = [items[start :: 4 * tasks] for start in range(min(4 * tasks, len(items)))]
-    return on_spark(session(), shares, work)
+    return on_spark(context(), shares, work)
 
 
 def check_contents(config: SinkConfig, items: Sequence[Item]) -> list[Finding]:

@@ -86,7 +86,7 @@ def _run(options: Mapping[str, str], query: str, limit: int, master: str) -> tup
     parse(options)  # before Spark takes its time to start
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print a traceback beside our sentence
     is_ours = SparkSession.getActiveSession() is None
-    spark = session(2, {"spark.master": master}, rows=True)
+    spark = session(2, {"spark.master": master})
     try:
         register(spark)
         spark.read.format("penstock").options(**options).load().createOrReplaceTempView(_VIEW)

@@ -40,7 +40,7 @@ def try_(file: Path, limit: int, master: str, worker: Path | None, output: Outpu
         msg = f"{file}: there is nothing to try: neither transform.sql nor transform.python is set"
         raise UsageError(msg)
     is_ours = SparkSession.getActiveSession() is None
-    spark = session(1, {**config.spark, "spark.master": master}, rows=True)
+    spark = session(1, {**config.spark, "spark.master": master})
     try:
         found = trials(Transformer(lambda: spark, kafka), config, limit, time.time_ns() // 1_000_000)
     finally:

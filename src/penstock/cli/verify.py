@@ -44,14 +44,14 @@ def verify(
     Changes nothing, and the connector may run meanwhile. Ends with exit code 1 if anything is not as it must be.
     """
     from penstock.audit.auditing import audit
-    from penstock.spark import session
+    from penstock.spark import context
 
     config, kafka = known(connector, worker, directory)
     settings = {**config.spark, **({} if master is None else {"spark.master": master})}
     report = audit(
         config,
         kafka,
-        functools.partial(session, config.tasks_max, settings),
+        functools.partial(context, config.tasks_max, settings),
         read_contents=not no_contents,
         against_kafka=against_kafka,
     )

@@ -46,8 +46,9 @@ __all__ = [
 
 T = TypeVar("T")
 _THREADS = 8
+_TWO = 2
 _MOST_UPLOADS = 2 * _THREADS
-_MOST_BYTES = 96 * 1024 * 1024
+_MEMORY = 192 * 1024 * 1024
 _MOST_PARTS = 10_000  # S3's own limit
 _log = logging.getLogger("penstock.store")
 
@@ -60,17 +61,21 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 
 @dataclass(slots=True)
 class Uploads:
-    """The uploads of one task: threads that send, and a bound on what waits to be sent."""
+    """The uploads of one task: threads that send, and a bound on what waits to be sent.
+
+    `memory`: bytes for what is sent and what is collected. Half of it may be under way; more only to make it two.
+    """
 
     store: Store
     owner: Owner
     part_size: int
     tagging: Tagging | None = None
     pool: ThreadPoolExecutor = field(default_factory=lambda: _pool(os.getpid()))
-    most_bytes: int = _MOST_BYTES
+    memory: int = _MEMORY
     budget: Budget = field(default_factory=Budget)
     _room: Condition = field(default_factory=Condition)
     _waiting: int = 0
+    _sending: int = 0
     _bytes: int = 0
 
     def open(self, key: str, first_offset: int) -> ObjectWriter:
@@ -80,20 +85,22 @@ class Uploads:
     def submit(self, work: Callable[[], T], held: Held | None = None) -> Future[T]:
         """Do it on a thread; waits while too much is under way. `held`: what it sends, given back when it is done.
 
-        What is larger than the bound goes alone. Work is begun in the order of its submission, so it may wait for
-        what was submitted before it, and must submit nothing itself.
+        What has no room beside anything else goes alone. Work is begun in the order of its submission, so it may wait
+        for what was submitted before it, and must submit nothing itself.
         """
         size = 0 if held is None else len(held)
         with self._room:
             self._room.wait_for(lambda: self._has_room(size))
             self._waiting += 1
+            self._sending += bool(size)
             self._bytes += size
         future = self.pool.submit(work)
         future.add_done_callback(lambda _: self._release(size, held))
         return future
 
     def _has_room(self, size: int) -> bool:
-        fits = self._bytes == 0 or size == 0 or self._bytes + size <= self.most_bytes
+        bound = self.memory if self._sending < _TWO else self.memory // 2
+        fits = self._sending == 0 or size == 0 or self._bytes + size <= bound
         return fits and self._waiting < _MOST_UPLOADS
 
     def _release(self, size: int, held: Held | None) -> None:
@@ -101,6 +108,7 @@ class Uploads:
             held.release()
         with self._room:
             self._waiting -= 1
+            self._sending -= bool(size)
             self._bytes -= size
             self._room.notify_all()
 

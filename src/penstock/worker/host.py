@@ -1,4 +1,4 @@
-"""The connectors of a worker: each a sink in a thread of its own, all on one Spark session."""
+"""The connectors of a worker: each a sink in a thread of its own, all on one Spark."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from penstock.worker.saved import SavedConnector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from penstock.report import RunSummary, SinkStatus
     from penstock.summary import CycleSummary
@@ -42,9 +40,7 @@ class ConnectorSink(Protocol):
         """Whether it has its state log and moves records."""
         ...
 
-    def run(
-        self, spark: SparkSession | None = None, *, until_done: bool = False, stop: threading.Event | None = None
-    ) -> RunSummary:
+    def run(self, *, stop: threading.Event | None = None) -> RunSummary:
         """Block until `stop` is set."""
         ...
 
@@ -84,13 +80,13 @@ class Host:
         self,
         directory: Path,
         make_sink: Callable[[Mapping[str, str]], ConnectorSink],
-        session: Callable[[], SparkSession | None],
+        start_spark: Callable[[], None],
         reserved: frozenset[str] = frozenset(),
     ) -> None:
         self._configs = directory / "worker" / "connectors"
         self._logs = directory / "logs"
         self._make_sink = make_sink
-        self._session = session
+        self._start_spark = start_spark
         self._reserved = reserved
         self._hosted: dict[str, Hosted] = {}
         self._changing = threading.Lock()
@@ -216,7 +212,8 @@ class Host:
             _log.info("connector.started name=%s", name)
             for warning in hosted.sink.warnings:
                 _log.warning("connector.odd name=%s reason=%s", name, warning)
-            hosted.sink.run(self._session(), stop=hosted.stop)
+            self._start_spark()
+            hosted.sink.run(stop=hosted.stop)
             _log.info("connector.stopped name=%s", name)
         except PenstockError as error:
             hosted.state, hosted.error = "FAILED", str(error)
@@ -236,13 +233,7 @@ class _Unusable:
     warnings: tuple[str, ...] = ()
     is_running: bool = False
 
-    def run(
-        self,
-        spark: SparkSession | None = None,  # noqa: ARG002 - a sink's signature
-        *,
-        until_done: bool = False,  # noqa: ARG002
-        stop: threading.Event | None = None,  # noqa: ARG002
-    ) -> RunSummary:
+    def run(self, *, stop: threading.Event | None = None) -> RunSummary:  # noqa: ARG002 - a sink's signature
         raise self.error
 
     def status(self) -> SinkStatus:

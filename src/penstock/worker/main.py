@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
@@ -14,7 +13,7 @@ from waitress.server import create_server
 
 import penstock
 from penstock.sink import Sink
-from penstock.spark import session
+from penstock.spark import context
 from penstock.worker.api import make_app
 from penstock.worker.host import Host
 from penstock.worker.logs import configure
@@ -36,14 +35,10 @@ def main(directory: Path, port: int) -> None:
     def make_sink(config: Mapping[str, str]) -> Sink:
         return Sink.from_properties(config, directory=directory)
 
-    shared = functools.cache(lambda: session(os.cpu_count() or 1, {}, rows=True))
-    starting = threading.Lock()
+    def start_spark() -> None:
+        context(os.cpu_count() or 1, {}, rows=True)
 
-    def spark() -> object:
-        with starting:
-            return shared()
-
-    host = Host(directory, make_sink, spark, _RESERVED)  # type: ignore[arg-type] # a session, made when first needed
+    host = Host(directory, make_sink, start_spark, _RESERVED)
     host.resume_saved()
     server = create_server(make_app(host, penstock.__version__), host="127.0.0.1", port=port, threads=4)
     threading.Thread(target=server.run, daemon=True).start()
