@@ -6,7 +6,6 @@ libraries would start are told not to (decision 0012).
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import sys
@@ -22,6 +21,7 @@ def load() -> None:
     import pyspark.worker  # noqa: F401, PLC0415
 
     import penstock.job  # noqa: F401, PLC0415
+    from penstock.memory import give_back  # noqa: PLC0415
     from penstock.warm import ALWAYS  # noqa: PLC0415
 
     for module in ALWAYS:
@@ -29,7 +29,7 @@ def load() -> None:
     _forget_archives()
     gc.collect()
     gc.freeze()  # a later collection would write to the shared pages, and so copy them
-    _give_back()
+    give_back()  # workers would use what is free, each in copies of its own
 
 
 def _forget_archives() -> None:
@@ -42,13 +42,6 @@ def _forget_archives() -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
             del sys.path_importer_cache[path]
-
-
-def _give_back() -> None:
-    """Return what loading took and freed to the system (glibc): workers would use it, each in copies of its own."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 if __name__ == "__main__":

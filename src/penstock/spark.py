@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import javaproperties
 
 from penstock.java import find_java
+from penstock.memory import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ _MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": "33554432",
 }
 # A small young generation, which Spark's planning would else fill before it is collected: 90 MB less.
-_JAVA_OPTIONS = f"-XX:+UseSerialGC -Xmn24m -Dlog4j2.configurationFile=file:{_LOGGING}"
+_JAVA_OPTIONS = f"-XX:+UseSerialGC -Xmn16m -Dlog4j2.configurationFile=file:{_LOGGING}"
 # For a JVM that sees no record: 33 MB less. One that does is half as fast with it.
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -89,7 +90,9 @@ def _context(tasks: int, settings: Mapping[str, str], *, rows: bool) -> SparkCon
     java = {"spark.driver.extraJavaOptions": _JAVA_OPTIONS if rows else f"{_JAVA_OPTIONS} {_QUICK_COMPILER}"}
     chosen = {**_SETTINGS, **java, **workers, **local, "spark.master": master, **settings}
     _start_java(chosen)
-    return SparkContext(conf=SparkConf().setAll(list(chosen.items())))
+    made = SparkContext(conf=SparkConf().setAll(list(chosen.items())))
+    give_back()
+    return made
 
 
 def _start_java(settings: Mapping[str, str]) -> None:

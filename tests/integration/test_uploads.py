@@ -190,7 +190,7 @@ def test_of_eight_that_write_one_key_one_wins_and_its_bytes_stay(s3store):
         s3store.delete("k")
 
 
-@pytest.mark.parametrize(("memory", "most_parts"), [(1, 1), (2, 2), (3, 2), (8, 4)])
+@pytest.mark.parametrize(("memory", "most_parts"), [(1, 1), (2, 2), (6, 2), (16, 4)])
 def test_encoding_waits_once_enough_bytes_are_in_flight(s3store, memory, most_parts):
     held, most = [], []
     gate = threading.Event()

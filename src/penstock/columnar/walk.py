@@ -32,11 +32,13 @@ _WORD, _UPPER_BITS, _NONE = 8, np.uint64(0x8080808080808080), np.uint64(0)
 
 @inlined
 def _is_utf8(data: Array, at: int, end: int) -> bool:
-    """Whether the bytes are UTF-8 as RFC 3629 has it; ASCII is looked at by words."""
+    """Whether the bytes are UTF-8 as RFC 3629 has it; ASCII is looked at by words, also where one ends outside."""
     while at < end:
-        if end - at >= _WORD and load(data, at) & _UPPER_BITS == _NONE:
-            at += _WORD
-            continue
+        if at + _WORD <= len(data):
+            mine = _UPPER_BITS if end - at >= _WORD else _UPPER_BITS >> np.uint64(8 * (_WORD - (end - at)))
+            if load(data, at) & mine == _NONE:
+                at += _WORD
+                continue
         first = data[at]
         at += 1
         if first < _BIG:
@@ -101,6 +103,8 @@ def _bits(data: Array, at: int, end: int, size: int) -> tuple[int, int]:
     bits = np.uint64(0)
     if end - at < size:
         return 0, -1
+    if size == _WORD:
+        return np.int64(load(data, at)), at + _WORD
     for i in range(size):
         bits |= np.uint64(data[at + i]) << np.uint64(8 * i)
     return np.int64(bits), at + size

@@ -213,8 +213,8 @@ class SinkConfig:
         Int(1_048_576),
         default="67108864",
         origin="Penstock",
-        doc="Bytes that the open files of a task hold in memory together; beyond it they wait on local disk. Half as "
-        "many may be under way to S3, and up to all for two parts.",
+        doc="Bytes that the open files of a task hold in memory together; beyond it they wait on local disk. A "
+        "quarter as many may be under way to S3, and up to all of it as two parts.",
     )
     credentials: str = prop(
         "s3.credentials.provider.class",

@@ -63,7 +63,7 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 class Uploads:
     """The uploads of one task: threads that send, and a bound on what waits to be sent.
 
-    `memory`: bytes for what is sent and what is collected. Half of it may be under way; more only to make it two.
+    `memory`: bytes for what is sent and what is collected. A quarter may be under way; more only to make it two.
     """
 
     store: Store
@@ -99,7 +99,7 @@ class Uploads:
         return future
 
     def _has_room(self, size: int) -> bool:
-        bound = self.memory if self._sending < _TWO else self.memory // 2
+        bound = self.memory if self._sending < _TWO else self.memory // 4
         fits = self._sending == 0 or size == 0 or self._bytes + size <= bound
         return fits and self._waiting < _MOST_UPLOADS
 
