@@ -48,14 +48,10 @@ def case_runs(arena: Arena, case: Case, found: Mapping[str, SparkPeer | None], e
         running = [processes.enter_context(Contender.running(name, arena, peer)) for name, peer in found.items()]
         _check(arena, case, running)
         topics = {each.name: _topic(arena, case, each, processes) for each in running}
-        for each in running:
-            _warm(arena, case, each, topics[each.name], effort)
-        runs: dict[str, list[Run]] = {each.name: [] for each in running}
-        for number in range(effort.runs):
-            for each in running:
+        runs = {each.name: _warm(arena, case, each, topics[each.name], effort) for each in running}
+        while behind := [each for each in running if len(runs[each.name]) < effort.runs]:
+            for each in behind:
                 run = each.run(case, topics[each.name], effort.flush)
-                if number == 0:
-                    _recount(arena, case, each.name, run)
                 arena.delete(run.prefix)
                 runs[each.name].append(run)
     return runs
@@ -83,19 +79,23 @@ def _topic(arena: Arena, case: Case, contender: Contender, resources: ExitStack)
     return topic
 
 
-def _warm(arena: Arena, case: Case, contender: Contender, topic: Topic, effort: Effort) -> None:
-    """Let it read, and make the topic long enough for a job of `effort.seconds`."""
+def _warm(arena: Arena, case: Case, contender: Contender, topic: Topic, effort: Effort) -> list[Run]:
+    """Let it read, and make the topic long enough for a job of `effort.seconds`; the run that was, warm by then."""
     first = effort.first if contender.name == OURS else effort.first // 4
     topic.fill(_whole(first, case, effort))
     arena.delete(contender.run(case, topic, effort.flush).prefix)
     for _ in range(_GROWTHS):
         run = contender.run(case, topic, effort.flush)
-        arena.delete(run.prefix)
         times = min(_MOST_GROWTH, 1.15 * effort.seconds / run.wall_s)
         more = min(int(topic.records * (times - 1)), _room(case))
-        if run.wall_s >= effort.seconds or more <= 0:
-            return
+        if enough := run.wall_s >= effort.seconds or more <= 0:
+            _recount(arena, case, contender.name, run)
+        arena.delete(run.prefix)
+        if enough:
+            return [run]
         topic.fill(_whole(more, case, effort))
+    msg = f"{case.name}: {contender.name} is so fast that {_GROWTHS} longer topics were too short"
+    raise RuntimeError(msg)
 
 
 def _whole(records: int, case: Case, effort: Effort) -> int:
