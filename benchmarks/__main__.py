@@ -78,7 +78,7 @@ def profiled(arena: Arena, results: Results, given: argparse.Namespace) -> None:
     """Where the time goes, case by case."""
     rows = []
     for name in given.cases or CASES:
-        records, flush = (400_000, 10_000) if given.quick else (40_000_000, 100_000)
+        records, flush = (400_000, 10_000) if given.quick else (16_000_000, 100_000)
         if name not in _FAST and not given.quick:
             records //= 4
         try:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
 TASKS = 2
 # The JVM, the driver, and two workers whose queues of uploads are full because the store is slower than they are.
-BOUND = 1_250_000_000
+BOUND = 900_000_000
 WORKER_BOUND = 400_000_000
 
 
