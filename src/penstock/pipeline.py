@@ -48,7 +48,6 @@ def build(config: SinkConfig, kafka: KafkaSettings, seq: int, result: str = "") 
         owner,
         config.part_size,
         tagging,
-        # Two parts, so that one is filled while another is sent, and no more than half of the budget beside them.
         memory=config.buffer_memory,
         budget=budget,
     )
