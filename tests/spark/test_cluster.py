@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,8 +81,11 @@ def connector(stack, topic) -> Callable[[str], dict[str, str]]:
 
 def written(s3, bucket: str) -> dict[str, bytes]:
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="topics/")
-    keys = [each["Key"] for page in pages for each in page.get("Contents", [])]
-    return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+    found = {}
+    for key in [each["Key"] for page in pages for each in page.get("Contents", [])]:
+        with suppress(s3.exceptions.NoSuchKey):  # s3proxy lists files that it is still writing
+            found[key] = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    return found
 
 
 @pytest.fixture(scope="module")
