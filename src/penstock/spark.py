@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import javaproperties
 
+from penstock.errors import PenstockError
 from penstock.java import find_java
 from penstock.memory import give_back
 
@@ -57,6 +58,9 @@ def context(tasks: int, settings: Mapping[str, str], *, rows: bool = False) -> S
 
     It has no Spark SQL, which no copying task needs: 56 MB and two CPU-seconds less. `tasks`: how many are to run at
     once where `spark.master` does not say otherwise. `rows`: records will go through Spark itself, not only past it.
+
+    Raises:
+        PenstockError: Spark does not start with these settings.
     """
     with _BUILDING:
         return _context(tasks, settings, rows=rows)
@@ -77,7 +81,9 @@ def session(tasks: int, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _context(tasks: int, settings: Mapping[str, str], *, rows: bool) -> SparkContext:
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
+    from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415 - as above
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
 
     active = SparkContext._active_spark_context  # noqa: SLF001 - nothing public asks without starting one
     if active is not None:
@@ -89,8 +95,13 @@ def _context(tasks: int, settings: Mapping[str, str], *, rows: bool) -> SparkCon
     workers = {f"spark.executorEnv.{name}": value for name, value in _MALLOC.items()}
     java = {"spark.driver.extraJavaOptions": _JAVA_OPTIONS if rows else f"{_JAVA_OPTIONS} {_QUICK_COMPILER}"}
     chosen = {**_SETTINGS, **java, **workers, **local, "spark.master": master, **settings}
-    _start_java(chosen)
-    made = SparkContext(conf=SparkConf().setAll(list(chosen.items())))
+    try:
+        _start_java(chosen)
+        made = SparkContext(conf=SparkConf().setAll(list(chosen.items())))
+    except (Py4JError, PySparkException) as error:
+        reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+        msg = f"Spark does not start: {reason}; spark.master is `{master}`, check it and the other spark.* settings"
+        raise PenstockError(msg) from error
     give_back()
     return made
 

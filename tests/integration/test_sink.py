@@ -15,11 +15,6 @@ import pytest
 import requests
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
-
-from penstock import Sink
-from penstock.spark import session
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -175,36 +170,6 @@ def test_what_is_not_full_is_left_open_and_written_once_it_is(stack, s3, bucket,
     produce(stack, topic, [b"5", b"6"])
     until_done(worker, file)
     assert sorted(bodies(s3, bucket).values()) == [b"1\n2\n3\n", b"4\n5\n6\n"]
-
-
-def test_flush_closes_what_is_open_through_the_python_api(stack, s3, bucket, worker, connector, make_topic):
-    topic = make_topic(2)
-    produce(stack, topic, [b"1", b"2", b"3", b"4"])
-    produce(stack, topic, [b"only"], partition=1)
-    sink = Sink.from_properties(connector(topic, format_class="bytes", value_converter="bytes"), worker)
-    try:
-        assert sink.run_once().objects == 1
-        assert sink.flush().records == 2
-        status = sink.status()
-        assert [(each.position, each.lag) for each in status.partitions] == [(4, 0), (1, 0)]
-        assert status.partitions[1].last_object.endswith("+1+0000000000.bin")
-        assert sorted(bodies(s3, bucket).values()) == [b"1\n2\n3\n", b"4\n", b"only\n"]
-    finally:
-        SparkContext.getOrCreate().stop()
-
-
-def test_spark_sql_is_started_when_somebody_asks_for_it(stack, worker, connector, make_topic):
-    topic = make_topic()
-    produce(stack, topic, [b"1", b"2", b"3"])
-    sink = Sink.from_properties(connector(topic, format_class="bytes", value_converter="bytes"), worker)
-    try:
-        assert sink.run(until_done=True).committed.records == 3
-        context = SparkContext.getOrCreate()
-        assert SparkSession.getActiveSession() is None
-        assert session(1, {}).sparkContext is context
-        assert session(1, {}).range(3).count() == 3
-    finally:
-        SparkContext.getOrCreate().stop()
 
 
 def test_objects_of_several_parts(stack, s3, bucket, worker, connector, make_topic):
