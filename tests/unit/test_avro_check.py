@@ -43,6 +43,17 @@ def test_what_is_cut_short_or_too_long_is_found(schema, good):
     assert fastavro.schemaless_reader(io.BytesIO(whole), fastavro.parse_schema(schema), None) == good
 
 
+@pytest.mark.parametrize("size", range(1, 20))
+@pytest.mark.parametrize("behind", [b"", b"next row", b"\xff" * 8], ids=["nothing", "text", "no text"])
+def test_a_wrong_byte_is_found_wherever_it_is_in_a_text_and_never_behind_it(size, behind):
+    check = checker('"string"')
+    for wrong in range(size + 1):
+        text = bytes(0xFF if at == wrong else ord("a") for at in range(size))
+        datum = bytes([2 * size]) + text
+        raw = np.frombuffer(datum + behind, dtype=np.uint8)
+        assert check(raw, np.array([0, len(datum)]), np.array([0])).tolist() == [wrong < size]
+
+
 BRANCHES = {
     "type": "record",
     "name": "b",
